@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-sql walk lab prose docs pictures recording format clean
+.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-mesh bench-sql walk lab prose docs pictures recording format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -84,7 +84,7 @@ coverage: setup oldest-spark compiled ## measure which lines and branches of src
 demo: setup ## run plain Spark and Thalweg side by side on a drifting log stream
 	@$(WITH_JAVA) $(BIN)/thalweg demo $(ARGS)
 
-bench: bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-sql ## every benchmark
+bench: bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-mesh bench-sql ## every benchmark
 
 bench-filters: setup ## measure filter chains against plain Spark and hand-written code
 	@$(WITH_JAVA) $(BIN)/python -m bench.filters $(ARGS)
@@ -101,8 +101,11 @@ bench-joins: setup ## measure windowed joins on Spark against Spark's own, about
 bench-plans: setup ## measure the plans of joins drawn from a seed, under an hour: ARGS="--seed 7", --spark
 	@$(WITH_JAVA) $(BIN)/python -m bench.plans $(ARGS)
 
-bench-charts: $(INSTALLED) ## measure what charts of plans cost and gain if rates swing, under 15 minutes: ARGS="--seed 17"
-	@$(BIN)/python -m bench.charts $(ARGS)
+bench-charts: setup ## measure what charts of plans cost and gain if rates swing, under 15 minutes: ARGS="--seed 17", --spark
+	@$(WITH_JAVA) $(BIN)/python -m bench.charts $(ARGS)
+
+bench-mesh: setup ## measure what routes by class gain over one order for all rows: ARGS="--seed 7", --part sizes, --spark
+	@$(WITH_JAVA) $(BIN)/python -m bench.mesh $(ARGS)
 
 bench-sql: setup ## measure what SQL costs: planning, and queries against the same calls and Spark SQL
 	@$(WITH_JAVA) $(BIN)/python -m bench.sql $(ARGS)

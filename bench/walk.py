@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 SOURCE = Path(tw.__file__).parent
 SQL, DRIVER, JOIN, FILTER = "sql", "driver", "join", "filter"
 LIMITS = {
-    SQL: 104,  # target: 60
+    SQL: 106,  # target: 60
     DRIVER: 91,  # target: 60
-    JOIN: 24,  # 23 while no rows are wanted for profiling; target: 22
+    JOIN: 25,  # 24 while no rows are wanted for profiling; target: 22
     FILTER: 12,
 }
 """The most files of each walk. Lower a limit with every change that makes its walk shorter; raise it only for a new
-capability on the walk (plans of joins and places of conditions: 7 files of SQL, 6 of the driver)."""
+capability on the walk (plans of joins and places of conditions: 7 files of SQL, 6 of the driver; routes by class: 2
+files of SQL, 1 of joins)."""
 MEANING = {
     SQL: "a SQL query in this process, from the text to the last row",
     DRIVER: "the same query on Spark, in the driver's process",

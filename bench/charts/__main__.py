@@ -9,6 +9,9 @@ Parts, all of them by default:
   and with the best of them in every part of the run, known in hindsight (`bench/charts/hindsight.py`).
 - `calm`: such joins with constant rates; following a chart is compared with the best single plan.
 
+With `--spark`, another part runs instead: `trigger`, queries with `trigger="auto"` on streams of known rate, whose load
+and rows held are compared with what was asked for and foretold (`bench/charts/trigger.py`).
+
 Lines: `machine`; per join one `join` (what was drawn), one `variant` per plan and policy, one `figures`; at the end one
 `target` per target. Times are CPU times of this process. The multiway join is measured twice under two names, which is
 the A/A control: a value that only its spread puts above a limit is `undecided`. `python -m bench.charts.table FILE ...`
@@ -24,7 +27,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -32,12 +35,15 @@ from bench.charts.compared import AUTO, CHART, compare, figures
 from bench.charts.drawn import ROWS, SHAPES, TRIES, calm, swinging
 from bench.charts.hindsight import Hindsight
 from bench.charts.lookup import THREE, lookup
-from bench.charts.summary import BENCH, CALM, LOOKUP, PARTS, summary
+from bench.charts.summary import BENCH, CALM, LOOKUP, PARTS, TRIGGER, summary
 from bench.joins.local import machine, print_line
 from bench.plans.draw import DrawnJoin
 from bench.plans.lines import join_line, trial_line
 from bench.plans.sizing import first_sized
 from bench.rounds import WrongResultError, progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SWING_ROUNDS, CALM_ROUNDS = 3, 5
 SWING_PLANS, CALM_PLANS = 6, 2
@@ -48,15 +54,18 @@ QUICK_ROWS, QUICK_POINTS, QUICK_TRIES = 20_000, 50, 3
 Line = dict[str, Any]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and return its exit code."""
-    asked = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
+    """Run the benchmark and return its exit code. A session that is passed in is used and left open."""
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if asked.spark and (asked.part or asked.shape or asked.rounds):
+        parser.error("--spark goes with none of --part, --shape and --rounds")
     pa.set_cpu_count(1)
     print_line({"bench": BENCH, "line": "machine", "machine": machine()})
     found = []
     try:
-        for part in asked.part or PARTS:
-            for line in _looked_up(asked) if part == LOOKUP else _compared(asked, part):
+        for part in (TRIGGER,) if asked.spark else asked.part or PARTS:
+            for line in _lines(asked, part, spark):
                 line = {"bench": BENCH, "part": part, **line}
                 print_line(line)
                 if line["line"] == "figures":
@@ -67,6 +76,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in summary(found):
         print_line(line)
     return 0
+
+
+def _lines(asked: argparse.Namespace, part: str, spark: SparkSession | None) -> Iterator[Line]:
+    if part == TRIGGER:
+        from bench.charts.trigger import lines
+
+        return lines(spark, quick=asked.quick)
+    return _looked_up(asked) if part == LOOKUP else _compared(asked, part)
 
 
 def _looked_up(asked: argparse.Namespace) -> Iterator[Line]:
@@ -112,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--part", action="append", choices=PARTS, help="may be repeated; all parts by default")
     parser.add_argument("--shape", action="append", choices=SHAPES, help="may be repeated; all shapes by default")
     parser.add_argument("--rounds", type=int, help=f"{SWING_ROUNDS} by default, {CALM_ROUNDS} of {CALM}")
+    parser.add_argument("--spark", action="store_true", help=f"run {TRIGGER} on a local Spark, and nothing else")
     parser.add_argument("--quick", action="store_true", help="few rows: checks that it runs, measures nothing")
     return parser
 

@@ -14,7 +14,7 @@ from bench.charts.drawn import ROWS, SHAPES, statistics_of
 from bench.plans.draw import DrawnJoin
 from bench.plans.streams import make
 from bench.plans.trial import join_of
-from thalweg.optimizer.plan_chart import PlanChart
+from thalweg.cost.plan_chart import PlanChart
 
 K = 10
 POINTS, CHOSEN = 20_000, 200

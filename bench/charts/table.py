@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from bench.charts.compared import POLICIES
-from bench.charts.summary import LOOKUP, summary
+from bench.charts.summary import LOOKUP, TRIGGER, summary
 from bench.page import Line, tables_of_runs
 from bench.plans.table import targets
 from bench.table import short
@@ -20,14 +20,26 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def tables(lines: list[Line]) -> list[str]:
-    """Return the targets, and the figures of every chart and every join."""
+    """Return the targets, and the figures of every chart, every join and every trigger."""
     figures = [line for line in lines if line["line"] == "figures"]
     made = [line for line in figures if line["part"] == LOOKUP]
-    joins = [line for line in figures if line["part"] != LOOKUP]
+    joins = [line for line in figures if line["part"] not in (LOOKUP, TRIGGER)]
+    triggered = [line for line in figures if line["part"] == TRIGGER]
     found = ["### Targets", "", *targets(list(summary(figures)))]
     if made:
         found += ["", "### Every chart", "", *_charts(made)]
-    return [*found, "", "### Every join", "", *_joins(joins)] if joins else found
+    if joins:
+        found += ["", "### Every join", "", *_joins(joins)]
+    return [*found, "", "### Every trigger", "", *_triggers(triggered)] if triggered else found
+
+
+def _triggers(figures: Sequence[Line]) -> list[str]:
+    rows = ["| query | rows/s | busy | interval, s | load | A/A | rows held | foretold | over foretold | A/A |"]
+    rows.append("|---|" + "---:|" * 9)
+    for line in figures:
+        names = ("rows_per_second", "busy", "interval_s", "load", "load_aa", "held", "foretold", "held_over_foretold")
+        rows.append(f"| {line['case']} | {' | '.join(_cell(line.get(name)) for name in (*names, 'held_aa'))} |")
+    return rows
 
 
 def _charts(figures: Sequence[Line]) -> list[str]:

@@ -12,6 +12,7 @@ from bench.joins.streams import JoinScenario
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels.filter_chain import SliceResult
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
+from thalweg.plan.pipeline import Pipeline
 
 
 class _Asked(ProbeChain):
@@ -28,6 +29,14 @@ class _Asked(ProbeChain):
 
 def best_orders(scenario: JoinScenario) -> Orders:
     """Return for each stream the order with the fewest probes, computed exactly, with each stream after its guards."""
+    return {
+        alias: best_order(dropped, [1.0] * dropped.shape[1], pipeline=pipeline)[0]
+        for alias, (dropped, pipeline) in outcomes(scenario).items()
+    }
+
+
+def outcomes(scenario: JoinScenario) -> dict[str, tuple[NDArray[np.bool_], Pipeline]]:
+    """Return for each stream which probes drop which of its rows, in the order of the rows, and the guards."""
     loop = loop_of(scenario)
     for chain in loop.chains.values():
         chain.__class__ = _Asked
@@ -36,7 +45,7 @@ def best_orders(scenario: JoinScenario) -> Orders:
     for _ in driven(loop, scenario, Stopwatch()):
         pass
     return {
-        alias: best_order(np.concatenate(chain.dropped), [1.0] * len(chain.others), pipeline=chain.pipeline)[0]
+        alias: (np.concatenate(chain.dropped), chain.pipeline)
         for alias, chain in loop.chains.items()
         if isinstance(chain, _Asked)
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,9 +77,9 @@ def timed(scenario: JoinScenario, results: Iterable[pa.RecordBatch], watch: Stop
     return Timed(checksum, before, *watch.read())
 
 
-def policy_trial(scenario: JoinScenario, policy: str, seed: int) -> Trial:
+def policy_trial(scenario: JoinScenario, policy: str, seed: int, **settings: Any) -> Trial:
     """`tw.join` as a user calls it. Probes are those of the report, by stream whose rows probe."""
-    join = tw.join(scenario.on, scenario.length, "ts", lateness=_none(scenario), policy=policy, seed=seed)
+    join = tw.join(scenario.on, scenario.length, "ts", lateness=_none(scenario), policy=policy, seed=seed, **settings)
     watch = Stopwatch()
     sources = {a: _read(batches, scenario, watch) for a, batches in scenario.batches.items()}
     took = timed(scenario, join.over(**sources), watch)

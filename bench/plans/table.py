@@ -37,7 +37,7 @@ def targets(lines: Sequence[Line]) -> list[str]:
         limit = [] if "limit" not in line else line["limit"] if isinstance(line["limit"], list) else [line["limit"]]
         cells = [
             line.get("scenario", "drawn") + where, line["target"], f"**{verdict}**" if verdict == "missed" else verdict,
-            short(line["value"]), " to ".join(map(short, limit)),
+            "" if line["value"] is None else short(line["value"]), " to ".join(map(short, limit)),
         ]  # fmt: skip
         rows.append(f"| {' | '.join(cells)} |")
     return rows

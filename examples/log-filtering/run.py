@@ -2,6 +2,7 @@
 
 python examples/log-filtering/run.py                      # on a local Spark
 python examples/log-filtering/run.py --local              # in this process
+python examples/log-filtering/run.py --local --by-source  # lines of different services in different orders
 python examples/log-filtering/run.py --lines FILE.parquet # other lines: columns level and content
 """
 
@@ -93,6 +94,47 @@ def with_times(lines: pa.Table) -> pa.Table:
     return lines.select(["level", "content"]).append_column("ts", pa.array(times, pa.timestamp("us", "UTC")))
 
 
+SERVICES = {
+    "web": ("GET /items/{number} for {outside} answered 200", 0.5),
+    "login": ("login of {outside} failed: bad password, attempt {number}", 0.3),
+    "session": ("session {token} of {inside} refreshed after an invalid ticket", 0.2),
+}
+"""By service, what most of its lines say, and its share of the lines. The other lines are as before."""
+
+
+def lines_of_services(seed: int = 7, count: int = 150_000) -> pa.Table:
+    """Of three services. Each writes mostly one kind of line, which another condition drops."""
+    rng = random.Random(seed)
+    others = make_lines(seed).column("content").to_pylist()
+    sources, lines = [], []
+    for source in rng.choices(list(SERVICES), [share for _, share in SERVICES.values()], k=count):
+        text = SERVICES[source][0] if rng.random() < 0.9 else rng.choice(others)
+        token = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=24))
+        outside, inside = (f"{net}.{rng.randrange(256)}.{rng.randrange(256)}" for net in ("8.8", "10.0"))
+        sources.append(source)
+        lines.append(
+            text.replace("{token}", token).replace("{outside}", outside).replace("{inside}", inside)
+            .replace("{number}", str(rng.randrange(1000)))
+        )  # fmt: skip
+    return pa.table({"source": sources, "content": lines})
+
+
+def by_source(lines: pa.Table | None = None) -> pa.Table:
+    """Filter the lines of services, each service in an order of its own, and print the tree."""
+    table = lines_of_services() if lines is None else lines
+    keep = tw.filters(
+        tw.predicate(lambda line: most_entropy(line) > 3.5, "content", name="has a key"),
+        tw.predicate(names_outsider, "content"),
+        tw.predicate(reports_failure, "content", vectorized=True),
+        policy="mesh",
+        classify_by=["source"],
+    )
+    found = pa.Table.from_batches(list(keep.over(table.to_batches(10_000))), table.schema)
+    print(f"{found.num_rows} lines")
+    print(keep.report())
+    return found
+
+
 def main(spark: Any = None, lines: pa.Table | None = None) -> pa.Table:
     """Explain the query, run it, print what it found and what was counted."""
     s = tw.session(spark)
@@ -123,5 +165,9 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--local", action="store_true", help="in this process, without Spark")
     arguments.add_argument("--lines", type=Path, help="a parquet file with the columns level and content")
+    arguments.add_argument("--by-source", action="store_true", help="in this process, with policy='mesh'")
     given = arguments.parse_args()
+    if given.by_source:
+        by_source()
+        sys.exit()
     main(None if given.local else local_spark(), given.lines and pq.read_table(given.lines))

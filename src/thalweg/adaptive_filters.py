@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thalweg.adapt import Chosen
+from thalweg.adapt import Chosen, check_classified
 from thalweg.deprecated import current_arguments, warn_renamed_method
 from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
+from thalweg.plan.filter_plan import checked_classifiers
+from thalweg.plan.objective import Objective
 from thalweg.plan.predicate import ColumnLike
+from thalweg.plan.window import Length
 from thalweg.report import Explanation, Report, Tally
 from thalweg.report.adaptive_base import AdaptiveBase
+from thalweg.report.chart_view import ChartView
+from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of
 from thalweg.report.filter_explain import FilterInput, FirstOrders, explain_filters
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows, check_wanted
@@ -36,6 +42,11 @@ def filters(
     profile_window: int | None = None,
     alpha: float | None = None,
     budget: float | None = None,
+    classify_by: Sequence[str] | None = None,
+    routes: int | None = None,
+    search: str | None = None,
+    search_from: str | None = None,
+    eddy_batch: int | None = None,
     slice_rows: int | None = None,
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
@@ -59,10 +70,23 @@ def filters(
     policy
         ``"auto"`` (default) chooses all its settings itself. ``"a-greedy"``, ``"sweep"``, ``"independent"`` and
         ``"local-swaps"`` are the algorithms of the paper. ``"static"`` never changes the order. ``"duckdb-swap"`` and
-        ``"velox-rank"`` do what these engines do, for comparison. You can also pass your own class that implements the
-        protocol :class:`thalweg.adapt.Policy` (docs/writing-a-policy.md).
+        ``"velox-rank"`` do what these engines do, for comparison. ``"chart"`` looks the order up in a chart
+        (docs/plans.md). ``"mesh"`` filters rows of different classes in different orders (docs/mesh.md). ``"eddy"`` and
+        ``"eddy-cbr"`` decide anew for each batch of rows at each predicate, for comparison. You can also pass your own
+        class that implements the protocol :class:`thalweg.adapt.Policy` (docs/writing-a-policy.md).
     budget
-        For ``"auto"``: the share of the time that adapting may take. The default is 0.02.
+        For ``"auto"``, ``"chart"`` and ``"mesh"``: the share of the time that adapting may take. The default is 0.02.
+    classify_by
+        For ``"mesh"``, ``"auto"`` and ``"eddy-cbr"``: the columns by which rows are divided into classes, each with an
+        order of its own if that is cheaper. They may be columns that no predicate reads. By default these are the
+        columns that predicates read, and ``"auto"`` has one order for all rows.
+    routes, search, search_from
+        For ``"mesh"``: the most orders (8 by default), how they are searched (``"ii"``, iterative improvement, or
+        ``"sa"``, simulated annealing), and from which start solution (``"route-driven"``, ``"content-driven"``,
+        ``"random-pick"``, ``"extreme-1"`` or ``"extreme-n"``).
+    eddy_batch
+        For ``"eddy"`` and ``"eddy-cbr"``: the number of rows per decision. The default is 100; with 1, each row is
+        routed by itself.
     p, profile_window, alpha
         For the paper's algorithms: the share of dropped rows to profile, the number of profile tuples to remember, and
         thrashing avoidance. Each policy has its own defaults, which are those of the paper. If you set one of these
@@ -114,10 +138,14 @@ def filters(
     """
     given = {
         "policy": policy, "p": p, "profile_window": profile_window, "alpha": alpha, "budget": budget,
+        "routes": routes, "search": search, "search_from": search_from, "eddy_batch": eddy_batch,
         "slice_rows": slice_rows, "seed": seed, "events": events, "on_error": on_error, "redact": redact,
         "time_limit": time_limit, "window": window,
     }  # fmt: skip
-    return Filters(FilterPlan.of(predicates), current_arguments(given))
+    plan = FilterPlan.of(predicates)
+    if classify_by is not None:
+        plan = replace(plan, classify_by=checked_classifiers(classify_by))
+    return Filters(plan, current_arguments(given))
 
 
 class Filters(AdaptiveBase):
@@ -133,9 +161,15 @@ class Filters(AdaptiveBase):
         super().__init__(self._tally.add, identity)
         self._plan = plan
         self._given = given
-        FilterSettings.resolve(given, environ={})  # refuses invalid arguments; configuration is read when applied
+        # refuses invalid arguments; configuration is read when applied
+        settings = FilterSettings.resolve(given, environ={})
+        check_classified(plan.classify_by, settings.policy, of_filters=True)
         self._native = NativeOrder(plan.native)
         self._applications: set[str] = set()
+
+    def _settings(self, session: Any = None, *, look: bool = True) -> FilterSettings:
+        """Return the settings in force. A policy that is set outside the code may ignore `classify_by`."""
+        return FilterSettings.in_force(self._given, session, look=look)
 
     def __call__(self, df: Any) -> Any:
         """Return the rows of a Spark DataFrame that pass.
@@ -239,7 +273,7 @@ class Filters(AdaptiveBase):
             raise PlanError(f"filters take a Spark DataFrame, not {type(df).__name__}; for Arrow data use .{here}")
         from thalweg.runtime.spark.filters import application_of, attach
 
-        settings = FilterSettings.in_force(self._given, df.sparkSession, look=not self._applications)
+        settings = self._settings(df.sparkSession, look=not self._applications)
         check_wanted(wanted, settings, column, df.columns)
         sink = self._sink(settings.events)
         out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, WantedRows(wanted, column))
@@ -353,7 +387,7 @@ class Filters(AdaptiveBase):
     ) -> Iterator[pa.RecordBatch]:
         """Return what `over`, `tagged_over` or `failed_over` returns, depending on `wanted`."""
         refuse_native(self._plan)
-        settings = FilterSettings.in_force(self._given)
+        settings = self._settings()
         sink = self._sink(settings.events)
         return filter_batches(self._plan, settings, batches, self._next_run(), sink, wanted, column)
 
@@ -436,7 +470,7 @@ class Filters(AdaptiveBase):
           a row that fails stops the query (on_error='raise')
         """
         source = FilterInput.of(self._plan, df)
-        settings = FilterSettings.in_force(self._given, source.session)
+        settings = self._settings(source.session)
         adapts = settings.profile is not None
         self._native.recall(settings.events)  # as the next start does
         native, why = self._native.foreseen(adapts)
@@ -444,6 +478,59 @@ class Filters(AdaptiveBase):
         chain = self._plan.pipeline.start if earlier is None else earlier.order
         orders = FirstOrders(native, chain, why, adapts and self._native.worth_sampling)
         return explain_filters(self._plan, settings, orders, source, self.report())
+
+    def chart(
+        self,
+        k: int | None = None,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        *,
+        objective: Objective | str | None = None,
+        interval: Length | None = None,
+    ) -> ChartView:
+        """Return the chart of the orders: at which pass shares and arrival rates which order is the best.
+
+        The dimensions are the rate, ``rows_per_second``, and the share of rows that each predicate passes, if it can
+        change places with another one. Each range is cut into `k` equal parts, and each region has the order that is
+        the best in its middle, if predicates are independent. The times of predicates are those of the last run, so
+        the filters must have run. Nothing runs.
+
+        Parameters
+        ----------
+        k
+            The number of parts of each range, from 2 to 1000; 10 by default.
+        ranges
+            The least and the largest value by dimension. By default, shares are from 0 to 1, and the rate is within a
+            factor of two of the one at which the last run filtered rows. For a stream on Spark, give the range of
+            ``rows_per_second``; its middle is then the present rate.
+        objective
+            What an order should be best at: the least CPU time (default), ``"least_memory"`` (the fewest rows that wait
+            between predicates), or :func:`thalweg.objective.balance`.
+        interval
+            The time between two batches, 1 second by default. A batch has the rows of that time, and a call has at most
+            16,384 rows. The larger calls are, the less their fixed time matters.
+
+        Returns
+        -------
+        ChartView
+
+        Raises
+        ------
+        PlanError
+            If no two predicates can change places, if the time of a predicate is unknown, or if an argument is wrong.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, thalweg as tw
+        >>> long = tw.predicate(lambda c: len(c) > 2, "code", name="long")
+        >>> keep = tw.filters(tw.predicate(str.isdigit, "code"), long)
+        >>> passed = list(keep.over(pa.table({"code": ["7", "1234", "abc", "12"] * 1_000})))
+        >>> keep.chart(k=4, ranges={"rows_per_second": (10, 1_000)}).names
+        ('rows_per_second', 'isdigit', 'long')
+        """
+        last = next((section for section in reversed(self.report().sections) if section.order), None)
+        known = DeclaredFilters("apply the filters to some rows first, and call chart() after that")
+        title = f"Filters {', '.join(self._plan.pipeline.names)}"
+        return filter_chart_of(title, self._plan.pipeline, last, known, k, ranges, objective, interval)
 
     def report(self) -> Report:
         """Return what has been counted so far, with one section per query or run. Never waits for a query.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thalweg.adapt import Chosen
+from thalweg.adapt import Chosen, check_classified, classifies
 from thalweg.deprecated import current_arguments
 from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
 from thalweg.plan.join_plan import JoinPlan
@@ -19,6 +20,7 @@ from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process
+from thalweg.runtime.settings import policy_in_code
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 from thalweg.stats.declared_statistics import join_statistics
 
@@ -38,6 +40,10 @@ def join(
     *,
     select: Sequence[str] | None = None,
     budget: float | None = None,
+    classify_by: Sequence[str] | None = None,
+    routes: int | None = None,
+    search: str | None = None,
+    search_from: str | None = None,
     max_matches: int | None = None,
     max_bytes: int | None = None,
     buckets: int | None = None,
@@ -50,6 +56,10 @@ def join(
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
     redact: bool | None = None,
+    chart_parts: int | None = None,
+    chart_rounds: int | None = None,
+    chart_decay: float | None = None,
+    chart_threshold: float | None = None,
 ) -> Join:
     """Return a join of two or more streams over time windows, whose probing order adapts to the data.
 
@@ -79,7 +89,15 @@ def join(
         joined.
     policy, budget
         As for :func:`thalweg.filters`, ``"auto"`` by default. The probe of a window is a filter, and each stream has
-        its own order of probes. ``"static"`` probes in the order of `on`.
+        its own order of probes. ``"static"`` probes in the order of `on`. With ``"mesh"``, rows of one stream may probe
+        in different orders, depending on their values.
+    classify_by
+        For ``"mesh"``: the columns by which the rows of streams are divided into classes, each with an order of probes
+        of its own: ``["a.sector"]``. They may be columns that are neither compared nor selected. Rows of a stream of
+        which no column is named have one order. By default, all streams are classified by the columns that `on`
+        compares for equality. The columns of tables cannot be named, because their rows do not probe.
+    routes, search, search_from
+        As for :func:`thalweg.filters`, for ``"mesh"``: the most orders per stream, and how they are searched.
     select
         The columns of the result: ``["a.price", "b.*", "event_time"]``. None (default) selects all columns. Windows
         hold only columns that are selected or compared by value.
@@ -128,6 +146,11 @@ def join(
     redact
         If True, errors, reports and event records contain no values of rows. The keys of the row with the most matches
         are left out.
+    chart_parts, chart_rounds, chart_decay, chart_threshold
+        For ``policy="chart"``, which is the policy if only one of these is given: into how many parts the chart cuts
+        the range of each rate (10), over how many rounds rates are estimated (10), how much less a round counts than
+        the one after it (0.2, a factor of e^-0.2), and the share by which sampled partners must differ from their mean
+        for the mean to begin anew (0.2).
 
     Returns
     -------
@@ -140,11 +163,11 @@ def join(
 
     Notes
     -----
-    If `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` or `redact` is not given, it is
-    read from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then
-    has its default. It is read each time the join is applied to data. `p`, `profile_window` and `alpha` of the paper's
-    policies are read from there too. All other settings, such as `plan`, `objective` and `statistics`, are only
-    arguments.
+    If `policy`, `budget`, `routes`, `search`, `search_from`, `max_matches`, `max_bytes`, `slice_rows`, `seed`,
+    `events`, `redact` or a setting of charts is not given, it is read from Spark's configuration
+    (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has its default. It is read
+    each time the join is applied to data. `p`, `profile_window` and `alpha` of the paper's policies are read from there
+    too. All other settings, such as `plan`, `objective` and `statistics`, are only arguments.
 
     The columns of the result are named ``<stream>_<column>`` and are in the order of `select`. ``event_time``, the
     largest of the times, is the last column unless `select` lists it. Dictionary-encoded columns and view types are
@@ -159,7 +182,7 @@ def join(
     >>> [row for batch in j.over(a=clicks, b=buys) for row in batch.to_pylist()]
     [{'a_k': 'x', 'a_t': 100, 'b_k': 'x', 'b_t': 105, 'event_time': 105}]
     """
-    joined = JoinPlan.of(on, window, time, lateness, select)
+    joined = JoinPlan.of(on, window, time, lateness, select, classify_by)
     for name, lengths in (("window", window), ("lateness", lateness)):
         if isinstance(lengths, Mapping):
             for alias, length in lengths.items():
@@ -167,10 +190,11 @@ def join(
         else:
             check_length(lengths, name)
     given = {
-        "policy": policy, "budget": budget, "max_matches": max_matches, "max_bytes": max_bytes,
+        "policy": policy, "budget": budget, "routes": routes, "search": search, "search_from": search_from,
+        "max_matches": max_matches, "max_bytes": max_bytes,
         "buckets": buckets, "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
-        "slice_rows": slice_rows,
-        "seed": seed, "events": events, "redact": redact,
+        "slice_rows": slice_rows, "seed": seed, "events": events, "redact": redact, "chart_parts": chart_parts,
+        "chart_rounds": chart_rounds, "chart_decay": chart_decay, "chart_threshold": chart_threshold,
     }  # fmt: skip
     return Join(joined, current_arguments(given), join_statistics(statistics, joined))
 
@@ -196,7 +220,10 @@ class Join(AdaptiveBase):
         self._statistics = statistics
         self._estimates = estimates or join_estimates(plan, statistics)
         # refuses invalid arguments; configuration is read when applied
-        JoinSettings.resolve(given, environ={}).shape(plan.graph)
+        settings = JoinSettings.resolve(given, environ={})
+        settings.shape(plan.graph)
+        if given.get("policy") is not None:
+            check_classified(_texts(plan), settings.policy)
         self._was_attached = False
 
     def __call__(self, /, **streams: Any) -> Any:
@@ -294,7 +321,9 @@ class Join(AdaptiveBase):
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
         self._was_attached = True
         sink = self._sink(settings.events)
-        joined, fetch = attach(self._plan, settings, streams, sink, wanted, self._statistics, self._estimates)
+        joined, fetch = attach(
+            self._classified(settings), settings, streams, sink, wanted, self._statistics, self._estimates
+        )
         self._await(fetch)
         return joined
 
@@ -364,7 +393,7 @@ class Join(AdaptiveBase):
         from thalweg.runtime.spark.joins import lay_out
 
         settings = JoinSettings.in_force(self._given, _session_of(streams))
-        placed = lay_out(self._plan, settings, streams, self._statistics)
+        placed = lay_out(self._classified(settings), settings, streams, self._statistics)
         layout = JoinLayout(
             placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
             placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},
@@ -479,8 +508,19 @@ class Join(AdaptiveBase):
 
         settings = JoinSettings.in_force(self._given)
         sink = self._sink(settings.events)
-        one = JoinPass(self._plan, settings, self._next_run(), sink, wanted, watermark, rounds, self._estimates)
+        one = JoinPass(
+            self._classified(settings), settings, self._next_run(), sink, wanted, watermark, rounds, self._estimates
+        )
         return join_batches(one, streams)
+
+    def _classified(self, settings: JoinSettings) -> JoinPlan:
+        """Return the plan under a policy. A policy that is set outside the code and does not classify rows ignores
+        `classify_by`: no columns are carried for it."""
+        if classifies(settings.policy):
+            return self._plan
+        if settings.policy == policy_in_code(self._given):
+            check_classified(_texts(self._plan), settings.policy)
+        return replace(self._plan, classify_by=None)
 
     def report(self) -> JoinReport:
         """Return what has been counted so far, with one section per pass or query. Never waits for a query.
@@ -506,6 +546,11 @@ class Join(AdaptiveBase):
 
     def __repr__(self) -> str:
         return f"tw.join({self._plan.on!r})"
+
+
+def _texts(plan: JoinPlan) -> list[str] | None:
+    """Return `classify_by` as it was written."""
+    return None if plan.classify_by is None else [f"{alias}.{column}" for alias, column in plan.classify_by]
 
 
 def _session_of(streams: Mapping[str, Any]) -> Any:

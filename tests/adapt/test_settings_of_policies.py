@@ -34,7 +34,8 @@ def test_a_value_that_is_not_a_name_is_refused_the_same_way(name: Any) -> None:
 
 def test_the_four_of_the_paper_profile_and_the_others_do_not() -> None:
     assert PROFILING == ["a-greedy", "sweep", "independent", "local-swaps"]
-    assert set(POLICIES) - set(PROFILING) == {"auto", "chart", "static", "duckdb-swap", "velox-rank"}
+    others = {"auto", "chart", "mesh", "static", "duckdb-swap", "velox-rank", "eddy", "eddy-cbr"}
+    assert set(POLICIES) - set(PROFILING) == others
 
 
 def test_auto_takes_a_budget_and_nothing_else() -> None:
@@ -47,6 +48,13 @@ def test_auto_takes_a_budget_and_nothing_else() -> None:
 @pytest.mark.parametrize("budget", [0.0, -0.1, 0.6, "much", True])
 def test_an_invalid_budget_is_refused_with_its_value(budget: Any) -> None:
     assert f"budget={budget!r}" in refusal("auto", budget=budget)
+
+
+@pytest.mark.parametrize("rows", [0, -1, 2.5, "many", True, 16_385])
+@pytest.mark.parametrize("name", ["eddy", "eddy-cbr"])
+def test_an_invalid_eddy_batch_is_refused_with_its_value(name: str, rows: Any) -> None:
+    assert f"eddy_batch={rows!r}: the rows per decision" in refusal(name, eddy_batch=rows)
+    assert "leave out eddy_batch" in refusal("auto", eddy_batch=5)
 
 
 @pytest.mark.parametrize("name", PROFILING)

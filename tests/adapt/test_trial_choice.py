@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.adapt.seen import seen
-from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.policy import Costs, Trial
 from thalweg.adapt.profiling_budget import ProfilingBudget
 from thalweg.adapt.trial_choice import TRIALS_SHARE, choose_trial
+from thalweg.cost.filter_order import CostModel, OrderCosts
 from thalweg.plan import Pipeline
 
 

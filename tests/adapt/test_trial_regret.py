@@ -12,11 +12,11 @@ from tests.adapt.drawn_chain import DrawnChain
 from tests.adapt.trial_log import Tried, watch_trials
 from tests.adapt.virtual_stream import UNIT_NS, VirtualStream
 from thalweg.adapt.auto import LEAST_GAIN, Auto
-from thalweg.adapt.cost_model import PRIOR
 from thalweg.adapt.evidence import LEAST_DROP, LEAST_PASS
 from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.adapt.slice_length import FIRST_ROWS
 from thalweg.adapt.trial_choice import TRIALS_SHARE
+from thalweg.cost.filter_order import PRIOR
 from thalweg.cost.pipeline import best_order, order_cost
 
 CHAINS = range(300, 330)

@@ -54,8 +54,9 @@ def test_results_are_those_of_a_queue_step_by_step(work: list[float], made: list
     steps, found = simulated(work, made)
     near = 0.01 * max(made) + 0.02 * float(found[-1])
     for by in (1.0, 4.0, 7.5, 10.0):
-        expected = float(np.interp(by, steps, found))
-        assert returned_by(times, load, results, by) == pytest.approx(expected, abs=near)
+        # rows without work that wait for others are all returned at one moment, which the steps meet only nearly
+        early, late = np.interp([by - 0.05, by + 0.05], steps, found)
+        assert early - near <= returned_by(times, load, results, by) <= late + near
     assert returned(times, load, results)[-1] == pytest.approx(found[-1], abs=near)
     wanted = 0.5 * float(found[-1])
     assert time_of(times, load, results, wanted) == pytest.approx(float(np.interp(wanted, found, steps)), abs=0.25)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GUIDES = [
     "architecture", "benchmarks", "benchmarks-generated", "benchmarks-joins", "benchmarks-sql", "errors", "estimates",
-    "filters", "joins", "lab", "native-predicates", "plans", "policies", "quick-start", "security", "settings",
+    "filters", "joins", "lab", "mesh", "native-predicates", "plans", "policies", "quick-start", "security", "settings",
     "simulation", "sql", "where-it-runs", "writing-a-policy",
 ]  # fmt: skip
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]

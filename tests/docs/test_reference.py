@@ -33,6 +33,7 @@ INTERNAL = {
     "StreamReport.take_in": "folds event records",
     "TableReport.take_in": "folds event records",
     "SwitchReport.of": "folds event records",
+    "FilterRound.then": "folds event records",
     "Report.nothing": "a word of its text",
     "Report.done": "a word of its text",
     "Report.again": "a word of its text",
@@ -45,7 +46,7 @@ DEPRECATED = {"Filters.errors", "Filters.errors_over"}
 """Old names: their text refers to the new name, which has the rest."""
 RETURNED = {
     "functions and methods return them, and the examples are there": {
-        "ChartView", "ContinuousQuery", "Explanation", "Filters", "Join", "JoinReport", "JoinSection",
+        "ChartView", "ContinuousQuery", "Explanation", "FilterRound", "Filters", "Join", "JoinReport", "JoinSection",
         "NativePredicate", "Objective", "Predicate", "PredicateReport", "QueryReport", "QueryRounds", "Report",
         "RoundsReport", "Sample", "Section", "Session", "StreamReport", "SwitchReport", "TableReport", "Trace",
     },

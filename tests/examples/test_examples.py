@@ -165,6 +165,19 @@ def test_log_filtering_locally() -> None:
         assert row["bits"] == pytest.approx(run.most_entropy(row["content"]), abs=0.005 + 1e-9)
 
 
+def test_log_filtering_by_source(capsys: pytest.CaptureFixture[str]) -> None:
+    run = example("log-filtering")
+    lines = run.lines_of_services(count=30_000)
+    failed = run.reports_failure(lines["content"].combine_chunks()).to_pylist()
+    expected = [
+        row for row, fails in zip(lines.to_pylist(), failed, strict=True)
+        if fails and run.most_entropy(row["content"]) > 3.5 and run.names_outsider(row["content"])
+    ]  # fmt: skip
+    assert expected
+    assert run.by_source(lines).to_pylist() == expected
+    assert "policy mesh; counted: 30,000 rows" in capsys.readouterr().out
+
+
 def test_log_filtering_reads_real_lines() -> None:
     file = Path(os.environ.get("THALWEG_DATA", ROOT.parent / "shared" / "data")) / "loghub_2k" / "lines.parquet"
     if not file.exists():

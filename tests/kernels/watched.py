@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from thalweg import predicate
 from thalweg.kernels import Columns, FilterChain
+from thalweg.kernels.filter_chain import SliceCounts
 from thalweg.plan import FilterPlan, Pipeline
 
 
@@ -100,14 +101,17 @@ class Watched:
 
 
 class _Chain(FilterChain):
-    """The real chain, which records whether it works or profiles."""
+    """The real chain, which records whether it works or profiles. Rows that take routes of their own make no passes."""
 
     def __init__(self, watched: Watched) -> None:
         super().__init__(watched.plan, watched.clock)
         self._watched = watched
 
-    def run(self, columns: Columns, order: Sequence[int]) -> Any:
+    def begin(self, columns: Columns) -> SliceCounts:
         self._watched.working = True
+        return super().begin(columns)
+
+    def run(self, columns: Columns, order: Sequence[int]) -> Any:
         self._watched.passes.append((tuple(columns.arrow("row", None).to_pylist()), tuple(order)))
         return super().run(columns, order)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from thalweg.report.batch_intervals import batch_paragraph, batch_sentence
 from thalweg.stats.batch_time import BatchTimes
 
 
-def counted(per_row: float = 1e-4, rate: float = 1_000.0) -> BatchTimes:
+def counted(per_row: float = 1e-4, rate: float = 1_000.0, size: int = 1) -> BatchTimes:
     times = BatchTimes()
     at = 0.0
-    for rows in (10, 500, 1_500, 1_000, 1_000):
+    for rows in (10 * size, 500 * size, 1_500 * size, 1_000 * size, 1_000 * size):
         at += rows / rate
         times.add("start", at=at, rows=rows, seconds=0.5 + per_row * rows)
     return times
@@ -46,3 +48,25 @@ def test_a_query_that_cannot_keep_up_is_told_so() -> None:
     assert batch_sentence(counted(per_row=2e-3)).endswith(
         "rows alone keep the query busy for 200 % of the time, so no interval has 70 %"
     )
+
+
+def test_a_query_near_its_limit_is_told_so() -> None:
+    """Rows alone take 69.5 % of the time, and 70 % are allowed: the fixed 0.5 s take 1.4 % of 35.7 s."""
+    sentence = batch_sentence(counted(per_row=6.95e-4, size=4))
+    assert sentence == (
+        "micro-batches take 500 ms and 695 µs per row, at 1,000 rows per second: rows alone keep the query busy for "
+        "69.5 % of the time, nearly the 70 % that busy= allows, so this machine is near its limit; the next start with "
+        "trigger='auto' has intervals of 35.7 s, because longer ones would hardly lower the load"
+    )
+    assert any(line.endswith("chosen") for line in batch_paragraph(counted(per_row=6.95e-4, size=4), 10.0).lines)
+
+
+def test_a_longer_interval_is_tried_if_it_is_not_known_well() -> None:
+    """Micro-batches of about 1,000 rows take 0.5 s and 0.3 s for their rows."""
+    sentence = batch_sentence(counted(per_row=3e-4), busy=0.2)
+    assert "rows alone keep the query busy for 30 % of the time, which leaves too little of the 20 % that" in sentence
+    found = re.search(r"so the next start with trigger='auto' tries intervals of ([0-9.]+) s$", sentence)
+    assert found is not None
+    assert 3.5 < float(found[1]) < 4.5
+    (chosen,) = [line for line in batch_paragraph(counted(per_row=3e-4), 10.0, 0.2).lines if line.endswith("chosen")]
+    assert chosen.startswith(f"{found[1]} s ")

@@ -31,7 +31,8 @@ def cells_of(rows: int, columns: int, plans: int, seed: int, name: str = "a") ->
     made = tuple(tuple(r.randrange(plans) for _ in range(columns)) for _ in range(rows))
     return ChartCells(
         f"Join of {name}", ChartSide(name, 0.0, 50.0), ChartSide("b", 1.0, 2.0), made,
-        tuple(f"(({name} b{n}) c)" for n in range(plans)), (70.0, 1.5), ((10.0, 1.2), (20.0, 1.4)), (("c", 3.5),),
+        tuple(f"(({name} b{n}) c)" for n in range(plans)), (70.0, 1.5), ((10.0, 1.2), (20.0, 1.4)),
+        ((ChartSide("c", 0.0, 9.0), 3.5),),
     )  # fmt: skip
 
 
@@ -69,15 +70,15 @@ def test_a_point_outside_is_at_the_edge() -> None:
 def test_text_and_description_say_the_same() -> None:
     chart = ChartCells(
         "Join", ChartSide("a", 0.0, 50.0), ChartSide("b", 1.0, 2.0), ((0, 0, 1), (0, 1, 1)), ("multiway", "((b c) a)"),
-        (40.0, 1.5), ((10.0, 1.2),), (("c", 3.5),),
+        (40.0, 1.5), ((10.0, 1.2),), ((ChartSide("c", 0.0, 9.0), 3.5),),
     )  # fmt: skip
     assert chart_text(chart).splitlines() == [
         "rows per second of b, from 2 (top) to 1", "  A B B", "  A A B", "rows per second of a, from 0 to 50",
         "at 3.5 rows per second of c", "A: multiway", "B: ((b c) a)", "now: 40 of a, 1.5 of b",
     ]  # fmt: skip
     assert description(chart) == (
-        "The best plan by rows per second of a and of b, in 6 regions. at 3.5 rows per second of c. A, multiway: 3 "
-        "regions. B, ((b c) a): 3 regions. now: 40 of a, 1.5 of b. the track has 1 round."
+        "The best plan by rows per second of a and rows per second of b, in 6 regions. at 3.5 rows per second of c. A, "
+        "multiway: 3 regions. B, ((b c) a): 3 regions. now: 40 of a, 1.5 of b. the track has 1 round."
     )
 
 

@@ -68,7 +68,7 @@ def test_also_if_the_policy_is_set_outside(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("THALWEG_BUDGET", "0.1")
     (said,) = warned(lambda: list(keep().over(ROWS)))
     assert said.startswith("THALWEG_BUDGET='0.1' is ignored, because policy 'static' does not take budget; unset it")
-    assert said.endswith("takes it: auto, chart")
+    assert said.endswith("takes it: auto, chart, mesh")
 
 
 def test_the_policy_that_is_suggested_takes_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,10 @@ VALUES: dict[str, list[tuple[str, Any]]] = {
     "chart_rounds": [("1", 1), ("10", 10), ("50", 50)],
     "chart_decay": [("0", 0.0), ("0.2", 0.2), ("1e-3", 0.001)],
     "chart_threshold": [("0", 0.0), ("0.2", 0.2), ("3", 3.0)],
+    "routes": [("1", 1), ("8", 8), ("64", 64)],
+    "search": [("ii", "ii"), ("sa", "sa"), ("ii", "ii")],
+    "search_from": [("extreme-1", "extreme-1"), ("route-driven", "route-driven"), ("extreme-n", "extreme-n")],
+    "eddy_batch": [("1", 1), ("100", 100), ("7", 7)],
     "slice_rows": [("1", 1), ("64", 64), ("4096", 4096)],
     "seed": [("1", 1), ("0", 0), ("99", 99)],
     "events": [("a.jsonl", "a.jsonl"), ("b.jsonl", "b.jsonl"), ("c.jsonl", "c.jsonl")],
@@ -63,6 +67,14 @@ def test_one_setting_from_each_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings == FilterSettings(policy="sweep", of_policy={"p": 0.25, "alpha": 0.5})
     assert isinstance(settings.profile, ProfileSettings)
     assert (settings.profile.p, settings.profile.profile_window, settings.profile.alpha) == (0.25, 500, 0.5)
+
+
+def test_a_setting_of_eddies_alone_means_the_policy_eddy(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert resolve({"eddy_batch": 5}).policy == "eddy"
+    assert resolve({"eddy_batch": 5, "policy": "eddy-cbr"}).of_policy == {"eddy_batch": 5}
+    monkeypatch.setenv("THALWEG_EDDY_BATCH", "7")
+    assert (resolve({}).policy, resolve({}).of_policy) == ("eddy", {"eddy_batch": 7})
+    assert resolve({"policy": "auto"}).of_policy == {}
 
 
 def test_a_zero_given_is_not_taken_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

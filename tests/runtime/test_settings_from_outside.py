@@ -143,9 +143,9 @@ def conf(spark: Any) -> Iterator[Callable[[str, str], None]]:
 TEXTS = [
     *(("policy", policy) for policy in POLICIES), ("policy", " Static "), ("p", "1"), ("profile_window", "3"),
     ("alpha", "0.5"), ("budget", "0.5"), ("chart_parts", "3"), ("chart_rounds", "2"), ("chart_decay", "0.5"),
-    ("chart_threshold", "0.1"), ("slice_rows", "1"), ("seed", "7"), ("events", "run.jsonl"),
-    ("redact", "TRUE"), ("time_limit", "30"), ("max_matches", "1000"),
-    ("max_bytes", "100000000"), ("policy", ""), ("seed", "  "),
+    ("chart_threshold", "0.1"), ("routes", "2"), ("search", "sa"), ("search_from", "extreme-n"), ("eddy_batch", "3"),
+    ("slice_rows", "1"), ("seed", "7"), ("events", "run.jsonl"), ("redact", "TRUE"), ("time_limit", "30"),
+    ("max_matches", "1000"), ("max_bytes", "100000000"), ("policy", ""), ("seed", "  "),
 ]  # fmt: skip
 
 

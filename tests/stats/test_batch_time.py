@@ -64,6 +64,40 @@ def test_the_variances_are_those_of_many_runs() -> None:
     assert np.mean(told, axis=0) == pytest.approx(np.var(found, axis=0), rel=0.35)
 
 
+def test_rows_add_only_what_is_certain() -> None:
+    """Of 400 runs in which rows add nothing, few find that they certainly do; if they add much, all do."""
+    rng = np.random.default_rng(3)
+    rows = rng.integers(2_000, 4_000, 20)
+    for per_row, least, most in ((0.0, 0.0, 0.05), (4e-4, 0.99, 1.0)):
+        above = []
+        for _ in range(400):
+            times = fitted(rows.tolist(), (0.5 + per_row * rows + rng.normal(0, 0.1, 20)).tolist())
+            assert times.fixed is not None
+            assert times.per_row is not None
+            found = times.certain()
+            assert found is not None
+            fixed, certain = found
+            above.append(certain > 0)
+            assert 0 <= certain <= times.per_row.value
+            weights = np.exp(-0.02 * np.arange(20)[::-1])
+            mean = float(weights @ rows / weights.sum())
+            assert fixed + certain * mean == pytest.approx(times.fixed.value + times.per_row.value * mean)
+        assert least <= np.mean(above) <= most
+
+
+def test_the_mean_size_is_that_of_the_batches_that_are_timed() -> None:
+    assert fitted([500] * 9, [1.0] * 9).mean_rows == pytest.approx(500)
+    assert fitted([100, 300] * 10, [1.0] * 20).mean_rows == pytest.approx(200, rel=0.02)
+    assert BatchTimes().mean_rows == 0.0
+
+
+def test_without_noise_all_is_certain() -> None:
+    rows = [100, 900, 300, 500]
+    assert fitted(rows, [0.4 + 2e-3 * one for one in rows]).certain() == pytest.approx((0.4, 2e-3), rel=1e-3)
+    assert fitted([500] * 9, [1.0] * 9).certain() == pytest.approx((1.0, 0.0))
+    assert BatchTimes().certain() is None
+
+
 def test_neither_number_is_negative() -> None:
     falling = fitted([100, 200, 300], [3.0, 2.0, 1.0])
     assert (falling.fixed, falling.per_row) != (None, None)

@@ -14,13 +14,39 @@ from thalweg.adapt.policy import (
     Verdict,
     restored_order,
 )
-from thalweg.adapt.registry import POLICIES, SETTINGS, Chosen, check_policy, make_policy, policy_name, takes
+from thalweg.adapt.registry import (
+    POLICIES,
+    SETTINGS,
+    Chosen,
+    check_classified,
+    check_policy,
+    classifies,
+    make_policy,
+    policy_name,
+    takes,
+)
 from thalweg.deprecated import renamed_class
 
 __all__ = [
-    "POLICIES", "SETTINGS", "BudgetSettings", "Chosen", "Costs", "Observation", "Policy", "ProfileSettings",
-    "ProfilingRequest", "Settings", "Trial", "Verdict", "check_policy", "make_policy", "policy_name",
-    "restored_order", "takes",
+    "POLICIES",
+    "SETTINGS",
+    "BudgetSettings",
+    "Chosen",
+    "Costs",
+    "Observation",
+    "Policy",
+    "ProfileSettings",
+    "ProfilingRequest",
+    "Settings",
+    "Trial",
+    "Verdict",
+    "check_classified",
+    "check_policy",
+    "classifies",
+    "make_policy",
+    "policy_name",
+    "restored_order",
+    "takes",
 ]  # fmt: skip
 
 

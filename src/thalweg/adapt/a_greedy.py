@@ -43,12 +43,11 @@ from thalweg.adapt.policy import (
     ProfilingRequest,
     Verdict,
     better_here,
-    eligible_from,
     everything,
     known_costs,
     restored_order,
 )
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.pipeline import Pipeline, eligible_from
 from thalweg.stats.profile_window import ProfileWindow
 
 

@@ -3,7 +3,7 @@
 Answers: which order to use, what to profile, and which filter to try further forward.
 
 How it decides
-- **The order** is always one with the least expected cost given what is known (`cost_model`): the shares measured on
+- **The order** is always one with the least expected cost given what is known (`filter_order`): the shares measured on
   profiled rows and by ordinary work (`evidence`), shrunk toward independence if there are few rows, and the costs per
   row and per call. The order as written is one guess among many. A change costs nothing, so it need not be certain: a
   gain of `LEAST_GAIN` is enough.
@@ -26,7 +26,7 @@ Guarantee
   values; there are no guards, fixed costs or `profile=False`; and m profiled rows, chosen independently of their
   outcomes, are known in full and weigh the same. Let B be the cost of a row if every filter is evaluated on it, C its
   cost in the best order, D the number of decisions, h the hedge (the larger of `evidence.LEAST_PASS` and
-  `LEAST_DROP`), and G the factor by which the search misses the cheapest order of its own table (`cost_model`). With
+  `LEAST_DROP`), and G the factor by which the search misses the cheapest order of its own table (`filter_order`). With
   probability 1 - d the order in force after each decision costs per row at most
 
       G (C + e) / (1 - LEAST_GAIN) + e,   e = B (sqrt(ln(2 n! D / d) / (2 m)) + n PRIOR / m + n h)
@@ -66,7 +66,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.drift_alarm import DriftAlarm, Regimes
 from thalweg.adapt.evidence import WINDOW, Evidence
 from thalweg.adapt.policy import (
@@ -88,6 +87,7 @@ from thalweg.adapt.profiling_budget import PooledBudget, ProfilingBudget
 from thalweg.adapt.slice_length import FIRST_ROWS, MOST_ROWS, SliceLength
 from thalweg.adapt.switch_reason import KnownFilters, switch_reason
 from thalweg.adapt.trial_choice import choose_trial, in_doubt
+from thalweg.cost.filter_order import CostModel, OrderCosts
 from thalweg.errors import PlanError
 from thalweg.formatting import percent, plural, whole_percent
 from thalweg.plan.pipeline import Pipeline
@@ -287,12 +287,11 @@ class Auto:
             self.moved = None
         cost_model = self._cost_model(costs, more)
         walk = cost_model.walk(self.order)
-        thorough = self.moved is not None or self._decisions <= THOROUGH or self._decisions % THOROUGH == 0
-        found = self._unless_too_expensive(cost_model, walk, cost_model.cheapest(walk, thorough=thorough))
+        found = self._choose(cost_model, walk)
         known = KnownFilters.of(cost_model, self._known())
         verdict, careful = None, False
-        if found.total_ns < walk.total_ns * (1.0 - LEAST_GAIN):
-            verdict = Verdict(found.order, switch_reason(cost_model, walk, found, known, self._chosen_by, self.moved))
+        if found is not walk:
+            verdict = Verdict(found.order, self._reason(cost_model, walk, found, known))
             careful = self._cost_may_differ(found.order)
             self._take(found.order)
             self._taken_fixed = cost_model.fixed
@@ -307,6 +306,16 @@ class Auto:
         if careful:
             self.slices.take_care(self.profiling_budget.time_ns)
         return verdict
+
+    def _choose(self, cost_model: CostModel, walk: OrderCosts) -> OrderCosts:
+        """Return the cheapest order, or the one given if no other saves enough."""
+        thorough = self.moved is not None or self._decisions <= THOROUGH or self._decisions % THOROUGH == 0
+        found = self._unless_too_expensive(cost_model, walk, cost_model.cheapest(walk, thorough=thorough))
+        return found if found.total_ns < walk.total_ns * (1.0 - LEAST_GAIN) else walk
+
+    def _reason(self, cost_model: CostModel, walk: OrderCosts, found: OrderCosts, known: KnownFilters) -> str:
+        """Return why another order was chosen."""
+        return switch_reason(cost_model, walk, found, known, self._chosen_by, self.moved)
 
     def _unless_too_expensive(self, cost_model: CostModel, walk: OrderCosts, found: OrderCosts) -> OrderCosts:
         """Return the order found, unless its filters are known to cost much more at their new positions: then the best

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.deprecated import current_name
@@ -225,6 +226,26 @@ class Observation:
     """Profile tuples that other workers have shared since the last update (`ProfilingRequest.shared`), with two columns
     per filter (drops the row, is known), and for each tuple whether it is fresh: sampled under an urgent request, so
     after the data of that worker has moved."""
+    values: Mapping[str, pa.Array] | None = None
+    """By column, the values of the profile tuples by which rows may be classified; None if the policy has no mesh."""
+    routes: RouteCounts | None = None
+    """What was counted by route; None if all rows took one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RouteCounts:
+    """What ordinary work counted by route since the last update, and how long routing took. Arrays are indexed by route
+    and filter."""
+
+    version: int
+    """The version of the mesh."""
+    rows: NDArray[np.int64]
+    evaluated: NDArray[np.int64]
+    passed: NDArray[np.int64]
+    routing_ns: int
+    """Time of classifying rows, of deciding, and of moving rows between operators."""
+    decisions: int = 0
+    """How often a lottery decided which filter is next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,16 +409,6 @@ def known_fixed(fixed_ns: NDArray[np.float64]) -> NDArray[np.float64]:
     [2.0, 0.0]
     """
     return np.where(fixed_ns == fixed_ns, fixed_ns, 0.0)  # not nan
-
-
-def eligible_from(order: Sequence[int], guards: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """Return for each position the first position its filter could have: the one after its last guard.
-
-    >>> eligible_from((1, 0, 2), guards=((1,), (), ())).tolist()
-    [0, 1, 0]
-    """
-    place = {k: i for i, k in enumerate(order)}
-    return np.array([max((place[g] + 1 for g in guards[k]), default=0) for k in order], dtype=np.int64)
 
 
 def sorted_by(rank: Sequence[float], pipeline: Pipeline) -> tuple[int, ...]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, cast, get_type_hints
 
 import numpy as np
 
 from thalweg.adapt.a_greedy import AGreedy
-from thalweg.adapt.auto import Auto
+from thalweg.adapt.auto import Auto, BudgetSettings
 from thalweg.adapt.chart import Chart
 from thalweg.adapt.duckdb_swap import DuckdbSwap
+from thalweg.adapt.eddy import Eddy
+from thalweg.adapt.eddy_cbr import EddyCbr
 from thalweg.adapt.independent import Independent
 from thalweg.adapt.local_swaps import LocalSwaps
+from thalweg.adapt.mesh import MeshPolicy, MeshSettings
 from thalweg.adapt.own_policy import OwnPolicy
 from thalweg.adapt.policy import Policy, Settings
 from thalweg.adapt.static import Static
@@ -25,8 +29,10 @@ from thalweg.plan.pipeline import Pipeline
 
 POLICIES: dict[str, type[Any]] = {
     policy.name: policy
-    for policy in (Auto, AGreedy, Sweep, Independent, LocalSwaps, Chart, Static, DuckdbSwap, VeloxRank)
-}
+    for policy in (
+        Auto, AGreedy, Sweep, Independent, LocalSwaps, Chart, MeshPolicy, Static, DuckdbSwap, VeloxRank, Eddy, EddyCbr,
+    )
+}  # fmt: skip
 SETTINGS: dict[str, type[Any]] = {
     name: kind
     for policy in POLICIES.values()
@@ -126,8 +132,39 @@ def check_policy(policy: Chosen, **given: Any) -> Settings | None:
     return None if defaults is None else replace(defaults, **given)
 
 
-def make_policy(policy: Chosen, pipeline: Pipeline, settings: Settings | None, rng: np.random.Generator) -> Policy:
-    """Return a new policy for a pipeline. If the class is the user's own, everything it returns is checked."""
+def classifies(policy: Chosen) -> bool:
+    """Return whether rows of different classes can have different orders under a policy.
+
+    >>> classifies("mesh"), classifies("auto")
+    (True, False)
+    """
+    return bool(getattr(policy_class(policy), "classifies", False))
+
+
+def check_classified(classify_by: Sequence[str] | None, policy: Chosen, *, of_filters: bool = False) -> None:
+    """Raise a PlanError if rows are to be classified, and the policy does not do that. `auto` does it only for
+    filters.
+
+    >>> check_classified(["source"], "sweep")
+    Traceback (most recent call last):
+    thalweg.errors.PlanError: classify_by=['source']: policy 'sweep' does not classify rows; use policy='mesh', or leave classify_by out
+    """  # noqa: E501
+    may = classifies(policy) or (of_filters and policy_class(policy) is Auto)
+    if classify_by is not None and not may:
+        raise PlanError(
+            f"classify_by={list(classify_by)!r}: policy {policy_name(policy)!r} does not classify rows; use "
+            "policy='mesh', or leave classify_by out"
+        )
+
+
+def make_policy(
+    policy: Chosen, pipeline: Pipeline, settings: Settings | None, rng: np.random.Generator, *, classified: bool = False
+) -> Policy:
+    """Return a new policy for a pipeline. If the class is the user's own, everything it returns is checked.
+    `classified`: columns to classify rows by are given, so that `auto` may take a mesh."""
     cls = policy_class(policy)
+    if cls is Auto and classified:
+        budget = settings.budget if isinstance(settings, BudgetSettings) else BudgetSettings().budget
+        cls, settings = MeshPolicy, MeshSettings(budget)
     made: Policy = cls(pipeline, settings, rng)
     return made if cls in POLICIES.values() else cast(Policy, OwnPolicy(made, policy_name(cls), pipeline))

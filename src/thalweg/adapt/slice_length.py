@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.profiling_budget import ProfilingBudget
+from thalweg.cost.filter_order import CostModel, OrderCosts
 
 FIRST_ROWS, LEAST_ROWS, MOST_ROWS = 16, 64, 16_384
 GROWTH = 8

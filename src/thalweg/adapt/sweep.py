@@ -33,12 +33,11 @@ from thalweg.adapt.policy import (
     ProfilingRequest,
     Verdict,
     better_here,
-    eligible_from,
     known_costs,
     one_filter,
     restored_order,
 )
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.pipeline import Pipeline, eligible_from
 
 ENOUGH = 30
 """With fewer drops in the two cells that are compared, their ratio is noise (its relative error is about 35 %)."""

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.evidence import LEAST_DROP, LEAST_PASS
+from thalweg.cost.filter_order import CostModel, OrderCosts
 from thalweg.formatting import duration, durations, listed, plural, rounded_percent
 from thalweg.plan.pipeline import Pipeline
 

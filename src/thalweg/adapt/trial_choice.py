@@ -19,9 +19,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.adapt.cost_model import CostModel, OrderCosts
 from thalweg.adapt.policy import Costs, Trial
 from thalweg.adapt.profiling_budget import ProfilingBudget
+from thalweg.cost.filter_order import CostModel, OrderCosts
 from thalweg.formatting import whole_percent
 
 UNSURE = 1.25

@@ -13,7 +13,9 @@ from thalweg.cli.failure import errors_in_one_sentence
 def lab(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="A paper (a-greedy, rate-based, om) or an experiment (a-greedy/figure-9). Default: all."),
+        typer.Argument(
+            help="A paper (a-greedy, rate-based, om, query-mesh) or an experiment (a-greedy/figure-9). Default: all."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use fewer rows: seconds instead of minutes.")] = False,
     out: Annotated[

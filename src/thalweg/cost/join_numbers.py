@@ -68,6 +68,9 @@ class JoinNumbers:
     """Batches per second, of all streams; None: unknown."""
     counted: Mapping[Part, Number] = field(default_factory=dict)
     """For sub-joins whose results were counted, the share of all combinations of rows that join."""
+    apart: bool = False
+    """Whether the places of arrays are different points, each with an order of probes of its own; otherwise they are
+    draws of one point, whose order is the best on average."""
     _memo: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @cached_property

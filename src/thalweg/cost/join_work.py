@@ -22,9 +22,12 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from thalweg.cost.join_numbers import JoinNumbers, Number, Part
 from thalweg.cost.memory import EXPIRED
@@ -226,7 +229,20 @@ def _multiway(root: Part, parts: Sequence[Part], numbers: JoinNumbers) -> dict[s
     """Return the operations of one row that arrives at one input of a join of many inputs."""
     parents = _tree(root, parts, numbers)
     levels = _levels(root, parents, numbers)
-    order = _order(root, parts, parents, levels, numbers)
+    counts: dict[str, Number] = {}
+    for where, order in _orders(root, parts, parents, levels, numbers):
+        found = _probed(root, order, parents, levels)
+        if not counts or where is None:
+            counts = found
+        else:
+            counts = {name: np.where(where, count, counts[name]) for name, count in found.items()}
+    return counts
+
+
+def _probed(
+    root: Part, order: Sequence[Part], parents: Mapping[Part, Part], levels: Mapping[Part, _Level]
+) -> dict[str, Number]:
+    """Return the operations of one row of the root if windows are probed in an order."""
     counts: dict[str, Number] = dict.fromkeys(("probes", "far_probes", "steps", "far_steps", "entries"), _NONE)
 
     def look(times: Number, part: Part) -> None:
@@ -304,13 +320,30 @@ def _tree(root: Part, parts: Sequence[Part], numbers: JoinNumbers) -> dict[Part,
     return parents
 
 
-def _order(
+def _orders(
     root: Part, parts: Sequence[Part], parents: Mapping[Part, Part], levels: Mapping[Part, _Level], numbers: JoinNumbers
-) -> list[Part]:
+) -> Iterator[tuple[NDArray[np.bool_] | None, list[Part]]]:
+    """Yield the orders of probes, and the places of arrays at which they are used; None: everywhere."""
+    drops = {part: (1.0 - level.found) / level.visited for part, level in levels.items()}
+    if not numbers.apart:
+        mean = numbers.functions.mean
+        yield None, _order(root, parts, parents, {part: round(float(mean(each)), 2) for part, each in drops.items()})
+        return
+    rounded = np.round(np.stack(np.broadcast_arrays(*drops.values())), 2)
+    patterns, which = np.unique(rounded.argsort(axis=0, kind="stable"), axis=1, return_inverse=True)
+    # equal ones stay in the order of the inputs, so places with the same pattern may differ in which are equal
+    ties = np.diff(np.take_along_axis(rounded, patterns[:, which.ravel()], axis=0), axis=0) == 0
+    keys, of_key = np.unique(np.vstack([which.ravel(), ties]), axis=1, return_inverse=True)
+    for key in range(keys.shape[1]):
+        where = of_key.ravel() == key
+        first = int(where.argmax())
+        own = {part: float(rounded[n, first]) for n, part in enumerate(drops)}
+        yield where, _order(root, parts, parents, own)
+
+
+def _order(root: Part, parts: Sequence[Part], parents: Mapping[Part, Part], drops: Mapping[Part, float]) -> list[Part]:
     """Return the order of probes: among those whose parent was probed, the one that drops most per lookup first. Equal
     ones stay in the order of the inputs."""
-    mean = numbers.functions.mean
-    drops = {part: round(float(mean((1.0 - level.found) / level.visited)), 2) for part, level in levels.items()}
     order: list[Part] = []
     left = sorted((part for part in parts if part != root), key=drops.__getitem__, reverse=True)
     while left:

@@ -13,10 +13,11 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from thalweg.events import records
+from thalweg.events.mesh_check import is_mesh
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
 
 MOST = 2**63
-_SIGNED = ("watermark", "first_time", "last_time")
+_SIGNED = ("watermark", "first_time", "last_time", "predicted_saving_ns", "realized_saving_ns")
 """Fields whose numbers may be negative."""
 _UNBOUNDED = ("masks",)
 """Fields whose numbers have one bit per predicate, and so no upper limit."""
@@ -46,6 +47,8 @@ def wrong_with(record: Record) -> str | None:
         return _wrong_lists(record)
     if isinstance(record, VerdictGiven) and sorted(record.before) != sorted(record.after):
         return "after does not have the names of before"
+    if isinstance(record, VerdictGiven) and record.mesh and not is_mesh(record.mesh, len(record.before)):
+        return f"mesh is {record.mesh!r:.40}"
     return None
 
 

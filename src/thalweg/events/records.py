@@ -74,6 +74,20 @@ class Observed:
     """How much longer they took than the order in force would have."""
     compiling_ns: int = 0
     """Time in which numba compiled or loaded functions; not part of `total_ns`."""
+    mesh_version: int | None = None
+    """The version of the mesh at the end of the report; None if all rows took one route. The next three fields count
+    since it was adopted, or since the previous report, by route."""
+    route_rows: tuple[int, ...] = ()
+    route_evaluated: tuple[int, ...] = ()
+    """Evaluations of all predicates on the rows of each route."""
+    route_ns: tuple[int, ...] = ()
+    """What these evaluations cost, by the cost of each predicate per row."""
+    routing_ns: int = 0
+    """Time of classifying rows and of moving them between predicates; part of the processing time."""
+    predicted_saving_ns: int | None = None
+    """What the mesh was expected to save per row when it was adopted; None without a mesh."""
+    realized_saving_ns: int | None = None
+    """What it saves per row according to rows that were profiled since; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +107,8 @@ class VerdictGiven:
     reason: str
     query: str | None = None
     start: str | None = None
+    mesh: str = ""
+    """The mesh from now on as JSON: its tree, its routes and its version; empty if it has not changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +262,8 @@ class JoinObserved:
     """The smallest time of these rows, in ticks; None if no row had a time."""
     last_time: int | None = None
     """The largest time of these rows, in ticks."""
+    routing_ns: int = 0
+    """Time of classifying rows and of moving them between probes; part of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,10 +304,12 @@ class PlanObserved:
     rates: tuple[float, ...] = ()
     """The estimated rates of the streams, in rows per second of all buckets; in the order in which the join names its
     streams, without tables."""
-    moved: bool = False
-    """With the policy `chart`: whether the rates have moved to another region of the chart."""
-    outside: bool = False
-    """Whether the rates are outside the chart, so that the nearest region was used."""
+    rounds: int = 0
+    """With the policy `chart`: how often the plan was looked up."""
+    moves: int = 0
+    """How often the rates have moved to another region of the chart."""
+    outside: int = 0
+    """How often the rates were outside the chart, so that the nearest region was used."""
     hit: bool | None = None
     """Whether the plan in force was the best one for the observed numbers; None if there was no time to find out."""
     regret: float | None = None

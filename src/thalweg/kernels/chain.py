@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.kernels.filter_chain import Profile, SliceResult
+from thalweg.kernels.filter_chain import Profile, SliceCounts, SliceResult
 from thalweg.plan.pipeline import Pipeline
 
 
@@ -22,6 +23,10 @@ class ChainRows(Protocol):
 
     def slice(self, start: int, length: int) -> Self:
         """Return a part of the rows, without copying."""
+        ...
+
+    def values(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        """Return columns by name."""
         ...
 
     def take(self, rows: NDArray[np.int64]) -> Self:
@@ -52,9 +57,24 @@ class Chain(Protocol[_Given]):
 
     pipeline: Pipeline
     clock: Callable[[], int]
+    classifiers: tuple[str, ...]
+    """The columns by which rows may be classified."""
+    classified: bool
+    """Whether the user has named these columns."""
 
     def columns(self, batch: _Given) -> Any:
         """Return a batch as `ChainRows`."""
+        ...
+
+    def begin(self, columns: Any) -> SliceCounts:
+        """Return the counters of a new slice."""
+        ...
+
+    def step(
+        self, k: int, columns: Any, rows: NDArray[np.int64] | None, count: int, done: SliceCounts, /
+    ) -> NDArray[np.int64]:
+        """Evaluate operator k on these rows (None: all), of which there are `count`. Return the places of those that
+        stay among them."""
         ...
 
     def run(self, columns: Any, order: Sequence[int]) -> SliceResult:
@@ -62,7 +82,9 @@ class Chain(Protocol[_Given]):
         ...
 
     def profile(
-        self, columns: Any, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: NDArray[np.bool_]
-    ) -> Profile:
-        """Evaluate sampled rows, dropped at these positions; `evaluate` says by position what to evaluate on them."""
+        self, columns: Any, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: NDArray[np.bool_],
+        place: NDArray[Any] | None = None,
+    ) -> Profile:  # fmt: skip
+        """Evaluate sampled rows, dropped at these positions; `evaluate` says by position what to evaluate on them.
+        `place`: the position of each operator in the route of each row; None if all rows took `order`."""
         ...

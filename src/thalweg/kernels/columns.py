@@ -80,6 +80,10 @@ class Columns:
         """The type of each column."""
         return tuple(array.type for array in self._arrays.values())
 
+    def values(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        """Return columns by name, as Arrow arrays."""
+        return {name: self._arrays[name] for name in names}
+
     def slice(self, start: int, length: int) -> Columns:
         """Return a part of the rows, without copying."""
         return Columns({name: a.slice(start, length) for name, a in self._arrays.items()}, length, self.shared)

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -76,6 +76,79 @@ class SliceResult:
     """The predicates that raised, by row; None if none did."""
     cpu_ns: list[int] | None = None
     """The part of `ns` in which this thread ran; None if it was not measured."""
+    routed: RoutedCounts | None = None
+    """What was counted by route; None if all rows took one."""
+
+
+@dataclass(slots=True)
+class RoutedCounts:
+    """What is counted by route, if the rows of a slice take several. Arrays are indexed by route and predicate."""
+
+    route: NDArray[np.integer[Any]]
+    """The route of each row of the slice."""
+    rows: NDArray[np.int64]
+    """The rows of each route."""
+    evaluated: NDArray[np.int64]
+    passed: NDArray[np.int64]
+    calls: list[Call]
+    """The calls of predicates, which may be several for one predicate."""
+    routes: Sequence[Sequence[int]]
+    place: NDArray[np.int16] | None = None
+    """By row and predicate its position on the way of the row; the number of predicates if the row did not get there.
+    None if all rows followed `routes` exactly."""
+    decisions: int = 0
+    """How often a lottery decided which predicate is next."""
+
+    def places(self, rows: RowNumbers) -> NDArray[np.integer[Any]]:
+        """Return by row and predicate the position of the predicate on the way of the row."""
+        return places_of(self.routes)[self.route[rows]] if self.place is None else self.place[rows]
+
+    def on_one_route(self, order: Sequence[int]) -> RoutedCounts:
+        """Return the counts as if all rows had taken one route. `order`: the route."""
+        return RoutedCounts(
+            np.zeros_like(self.route), self.rows.sum(keepdims=True), self.evaluated.sum(axis=0, keepdims=True),
+            self.passed.sum(axis=0, keepdims=True), self.calls, (order,), self.place, self.decisions,
+        )  # fmt: skip
+
+
+class Call(NamedTuple):
+    """One call of a predicate."""
+
+    predicate: int
+    rows: int
+    ns: int
+    cpu_ns: int | None
+
+
+@dataclass(slots=True)
+class SliceCounts:
+    """What is counted while a slice runs through a chain. Lists are indexed by predicate."""
+
+    evaluated: list[int]
+    passed: list[int]
+    raised: list[int]
+    ns: list[int]
+    cpu_ns: list[int] | None
+    ran: int
+    """When the thread's clock was last read."""
+    unknown: Unknown | None = None
+    skipped: Bits | None = None
+    """Which of the rows of the last step were not evaluated, because a guard is unknown; None if all were."""
+
+    @classmethod
+    def none(cls, n: int, ran: int = 0, *, timed: bool = False) -> SliceCounts:
+        """Counters at zero, for n predicates. `timed`: whether the time of the thread is measured."""
+        return cls([0] * n, [0] * n, [0] * n, [0] * n, [0] * n if timed else None, ran)
+
+    def result(self, kept: RowNumbers, dropped_at: NDArray[np.int16]) -> SliceResult:
+        """Return the result of the slice. `kept`: the rows that no predicate dropped."""
+        failed = kept[:0]
+        if self.unknown is not None:
+            fails = self.unknown.any_of(kept)
+            kept, failed = kept[~fails], kept[fails]
+        return SliceResult(
+            kept, failed, dropped_at, self.evaluated, self.passed, self.raised, self.ns, self.unknown, self.cpu_ns
+        )
 
 
 @dataclass(slots=True)
@@ -92,6 +165,8 @@ class Profile:
     """One row per sampled row: True if the predicate was evaluated, now or before the row was dropped."""
     cpu_ns: list[int] | None = None
     """The part of `ns` in which this thread ran; None if it was not measured."""
+    values: dict[str, pa.Array] | None = None
+    """By column, the values by which the rows may be classified; None if no policy asks for them."""
 
 
 class FilterChain:
@@ -108,6 +183,7 @@ class FilterChain:
         setups = setups if setups is not None else {p.name: set_up(p) for p in plan.predicates}
         self._calls = [_bind(p, setups.get(p.name, NOTHING)) for p in plan.predicates]
         self._guards = plan.pipeline.guards
+        self.classifiers, self.classified = plan.classifiers, plan.classify_by is not None
         self.sentry = NO_SENTRY
         self._types: list[pa.DataType] = []
         self._read_as: list[pa.DataType] = []
@@ -118,10 +194,10 @@ class FilterChain:
         watch_compiling(only_if_loaded=True)  # predicates that use numba are compiled at their first call
 
     def columns(self, batch: pa.RecordBatch) -> Columns:
-        """Return the columns that the predicates read.
+        """Return the columns that the predicates read, and those by which rows are classified.
 
         Views and run-end-encoded columns become plain arrays, which functions of Arrow arrays can work with."""
-        arrays = {name: batch.column(name) for name in self.plan.columns}
+        arrays = {name: batch.column(name) for name in self.plan.needed}
         types = [array.type for array in arrays.values()]
         if types != self._types:
             self._types, self._read_as = types, [gathered_type(kind) for kind in types]
@@ -178,62 +254,66 @@ class FilterChain:
             more.clear()
         return mask, raised
 
+    def begin(self, columns: Columns) -> SliceCounts:
+        """Return the counters of a new slice."""
+        cpu = self.cpu_clock
+        return SliceCounts.none(len(self.pipeline), 0 if cpu is None else cpu(), timed=cpu is not None)
+
+    def step(self, k: int, columns: Columns, rows: RowNumbers | None, count: int, done: SliceCounts) -> RowNumbers:
+        """Evaluate predicate k on these rows (None: all), of which there are `count`. Return the places of those that
+        stay among them."""
+        begun = self.clock()
+        guards, unknown = self._guards[k], done.unknown
+        skipped = unknown.mark_guarded(k, guards, rows) if unknown is not None and guards else None
+        done.skipped = skipped
+        if skipped is None:
+            asked, evaluated = rows, count
+            mask, raised = self.evaluate(k, columns, rows)
+        else:
+            asked = _numbers(rows, count)[~skipped]
+            evaluated = len(asked)
+            mask, raised = self._evaluate_guarded(skipped, k, columns, asked)
+        done.ns[k] += self.clock() - begun
+        if self.cpu_clock is not None and done.cpu_ns is not None:
+            # reading this clock takes as long as some rows: the time between two calls is charged to the second
+            now = self.cpu_clock()
+            done.cpu_ns[k] += now - done.ran
+            done.ran = now
+        if raised:
+            done.raised[k] += len(raised)
+            done.unknown = unknown or Unknown(columns.length, len(self._guards))
+            done.unknown.add(k, asked, raised)
+        true = mask.nonzero()[0]
+        done.evaluated[k] += evaluated
+        done.passed[k] += evaluated - (count - len(true))
+        return true
+
     def run(self, columns: Columns, order: Sequence[int]) -> SliceResult:
         """Run a slice through the chain."""
-        n = len(order)
-        evaluated, passed, raised_on, ns = [0] * n, [0] * n, [0] * n, [0] * n
+        done = self.begin(columns)
         dropped_at = np.zeros(columns.length, dtype=np.int16)
         alive: RowNumbers | None = None
         count = columns.length
-        unknown: Unknown | None = None
-        clock, cpu_clock = self.clock, self.cpu_clock
-        cpu_ns = None if cpu_clock is None else [0] * n
-        ran = 0 if cpu_clock is None else cpu_clock()
         for position, k in enumerate(order):
             if count == 0:
                 break
-            begun = clock()
-            guard_unknown = (
-                unknown.mark_guarded(k, self._guards[k], alive) if unknown is not None and self._guards[k] else None
-            )
-            if guard_unknown is None:
-                asked, evaluated[k] = alive, count
-                mask, raised = self.evaluate(k, columns, alive)
-            else:
-                asked = _numbers(alive, count)[~guard_unknown]
-                evaluated[k] = len(asked)
-                mask, raised = self._evaluate_guarded(guard_unknown, k, columns, asked)
-            ns[k] = clock() - begun
-            if cpu_clock is not None and cpu_ns is not None:
-                # reading this clock takes as long as some rows: the time between two calls is charged to the second
-                now = cpu_clock()
-                cpu_ns[k], ran = now - ran, now
-            if raised:
-                raised_on[k] = len(raised)
-                unknown = unknown or Unknown(columns.length, n)
-                unknown.add(k, asked, raised)
-            true = mask.nonzero()[0]
-            left = len(true)
-            passed[k] = evaluated[k] - (count - left)
-            if left < count:
+            true = self.step(k, columns, alive, count, done)
+            if len(true) < count:
                 alive = true if alive is None else alive[true]
-                count = left
+                count = len(true)
             # the position that drops a row is the number of predicates that it has passed
             dropped_at[slice(None) if alive is None else alive] = position + 1
-        kept = _numbers(alive, columns.length)
-        if unknown is None:
-            failed = kept[:0]
-        else:
-            fails = unknown.any_of(kept)
-            kept, failed = kept[~fails], kept[fails]
-        return SliceResult(kept, failed, dropped_at, evaluated, passed, raised_on, ns, unknown, cpu_ns)
+        return done.result(_numbers(alive, columns.length), dropped_at)
 
-    def profile(self, columns: Columns, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
-        """Evaluate sampled rows, which were dropped at these positions, by the predicates in `evaluate[position]`."""
+    def profile(
+        self, columns: Columns, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits,
+        place: NDArray[Any] | None = None,
+    ) -> Profile:  # fmt: skip
+        """Evaluate sampled rows, which were dropped at these positions, by the predicates in `evaluate[position]`.
+        `place`: the position of each predicate in the route of each row; None if all rows took `order`."""
         n, m = len(order), columns.length
         counts, ns, errors = [0] * n, [0] * n, [0] * n
-        place = np.empty(n, dtype=np.int64)
-        place[list(order)] = np.arange(n)
+        place = places_of([order])[0] if place is None else place
         at = dropped_at[:, None]
         dropped, true = at == place, at > place
         known = at >= place
@@ -265,6 +345,15 @@ class FilterChain:
                 cpu_ns[k] = cpu_clock() - ran
             counts[k] = len(rows)
         return Profile(dropped, counts, ns, errors, known, cpu_ns)
+
+
+def places_of(orders: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Return by order and predicate its position.
+
+    >>> places_of([(2, 0, 1)]).tolist()
+    [[1, 2, 0]]
+    """
+    return np.argsort(np.array(orders, dtype=np.int64), axis=1)
 
 
 def _numbers(alive: RowNumbers | None, count: int) -> RowNumbers:

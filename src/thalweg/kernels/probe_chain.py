@@ -16,12 +16,14 @@ may have visited every pair on the way.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.kernels.filter_chain import Profile, SliceResult
+from thalweg.kernels.columns import take_rows
+from thalweg.kernels.filter_chain import Profile, SliceCounts, SliceResult, places_of
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree, KeyClasses
 
@@ -41,6 +43,8 @@ class ProbeRows:
     ends: Words
     starts: Words
     """By stream to probe and row: where the first partner was found; -1 before the probe."""
+    classified: Mapping[str, pa.Array] = field(default_factory=dict)
+    """The columns by which the rows may be classified, by name."""
 
     @property
     def num_rows(self) -> int:
@@ -54,17 +58,23 @@ class ProbeRows:
         """An empty tuple: all rows have the same types."""
         return ()
 
+    def values(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        """Return columns by name. Rows that probe have only those by which they may be classified."""
+        return {name: self.classified[name] for name in names}
+
     def slice(self, start: int, length: int) -> ProbeRows:
         """Return a part of the rows, without copying."""
         part = slice(start, start + length)
         keys = {key: words[part] for key, words in self.keys.items()}
-        return ProbeRows(keys, self.times[part], self.ends[part], self.starts[:, part])
+        classified = {name: values.slice(start, length) for name, values in self.classified.items()}
+        return ProbeRows(keys, self.times[part], self.ends[part], self.starts[:, part], classified)
 
     def take(self, rows: Words) -> ProbeRows:
         """Return a copy of some rows."""
         keys = {key: words[rows] for key, words in self.keys.items()}
+        classified = {name: take_rows(values, rows) for name, values in self.classified.items()}
         # `starts[:, rows]` would be in column order, a different type to numba, which would compile the loops again
-        return ProbeRows(keys, self.times[rows], self.ends[rows], self.starts.take(rows, axis=1))
+        return ProbeRows(keys, self.times[rows], self.ends[rows], self.starts.take(rows, axis=1), classified)
 
     @staticmethod
     def joined(parts: Sequence[ProbeRows]) -> ProbeRows:
@@ -74,6 +84,7 @@ class ProbeRows:
             np.concatenate([part.times for part in parts]),
             np.concatenate([part.ends for part in parts]),
             np.concatenate([part.starts for part in parts], axis=1),
+            {name: pa.concat_arrays([part.classified[name] for part in parts]) for name in parts[0].classified},
         )
 
 
@@ -89,6 +100,8 @@ class ProbeChain:
         self.clock = clock
         self.pipeline = tree.pipeline()
         self.others = tree.others
+        self.classifiers: tuple[str, ...] = ()
+        self.classified = False
         self.looked = 0
         """The number of index entries compared so far: the cost of probing, independent of the machine."""
         self._paths = [tree.path(alias) for alias in self.others]
@@ -121,25 +134,36 @@ class ProbeChain:
         self.looked += int(looked)
         return found
 
+    def begin(self, rows: ProbeRows) -> SliceCounts:
+        """Return the counters of a new slice."""
+        return SliceCounts.none(len(self.others))
+
+    def step(self, k: int, rows: ProbeRows, alive: Words | None, count: int, done: SliceCounts) -> Words:
+        """Probe the k-th window with these rows (None: all), of which there are `count`. Return the places of those
+        with a partner among them."""
+        begun, looked = self.clock(), self.looked
+        true = self.probe(k, rows, np.arange(count) if alive is None else alive).nonzero()[0]
+        done.evaluated[k] += count
+        done.passed[k] += len(true)
+        done.ns[k] += self._cost_ns(self.clock() - begun, count + self.looked - looked)
+        return true
+
     def run(self, rows: ProbeRows, order: Sequence[int]) -> SliceResult:
         """Probe in this order. Each probe sees the rows that no earlier one dropped."""
         n = len(self.others)
         alive = np.arange(rows.num_rows)
         dropped_at = np.full(rows.num_rows, n, np.int16)
-        evaluated, passed, ns = [0] * n, [0] * n, [0] * n
+        done = self.begin(rows)
         for position, k in enumerate(order):
             if not len(alive):
                 break
-            begun, looked = self.clock(), self.looked
-            found = self.probe(k, rows, alive)
-            evaluated[k] = len(alive)
-            if not found.all():
-                dropped_at[alive[~found]] = position
-                alive = alive[found]
-            passed[k] = len(alive)
-            ns[k] = self._cost_ns(self.clock() - begun, evaluated[k] + self.looked - looked)
-        failed = np.empty(0, np.int64)
-        return SliceResult(alive, failed, dropped_at, evaluated, passed, [0] * n, ns, None)
+            true = self.step(k, rows, alive, len(alive), done)
+            if len(true) < len(alive):
+                stay = alive[true]
+                dropped_at[alive] = position
+                dropped_at[stay] = n
+                alive = stay
+        return done.result(alive, dropped_at)
 
     def _cost_ns(self, ns: int, weight: int) -> int:
         """Return the cost of probing some rows. `weight`: the rows plus the entries visited."""
@@ -151,17 +175,20 @@ class ProbeChain:
             self._spent_ns, self._weight = self._spent_ns // 2, self._weight // 2
         return max(self._spent_ns * weight // self._weight, 1)
 
-    def profile(self, rows: ProbeRows, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits) -> Profile:
-        """Probe sampled rows as the policy requests: `evaluate` is indexed by the position that dropped them."""
+    def profile(
+        self, rows: ProbeRows, dropped_at: NDArray[np.int16], order: Sequence[int], evaluate: Bits,
+        place: Words | None = None,
+    ) -> Profile:  # fmt: skip
+        """Probe sampled rows as the policy requests: `evaluate` is indexed by the position that dropped them. `place`:
+        the position of each window in the route of each row; None if all rows took `order`."""
         n = len(self.others)
-        dropped = np.zeros((rows.num_rows, n), bool)
-        dropped[np.arange(rows.num_rows), np.array(order)[dropped_at]] = True
-        place = np.empty(n, np.int64)
-        place[list(order)] = np.arange(n)
-        known = dropped_at[:, None] >= place
+        place = places_of([order])[0] if place is None else place
+        at = dropped_at[:, None]
+        dropped, known = at == place, at >= place
+        asked = evaluate[dropped_at] & (at < place)
         evaluated, ns = [0] * n, [0] * n
         for k in order:
-            wanted = evaluate[dropped_at, k].nonzero()[0]
+            wanted = asked[:, k].nonzero()[0]
             if len(wanted):
                 begun, looked = self.clock(), self.looked
                 dropped[wanted, k] = ~self.probe(k, rows, wanted)

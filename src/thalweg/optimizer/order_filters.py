@@ -43,7 +43,7 @@ def order_filters(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPla
 
 
 def _ordered(conditions: Sequence[Condition], known: Knowledge, relation: str | None) -> tuple[Condition, ...]:
-    costs = [_cost_us(condition, known) for condition in conditions]
+    costs = [cost_us(condition, known) for condition in conditions]
     if None in costs:
         return tuple(conditions)
     dropped = [_dropped(condition, known, relation) for condition in conditions]
@@ -68,7 +68,7 @@ def _functions(conditions: Sequence[Condition]) -> list[str]:
     return [part.function for each in conditions for part in walk(each.expression) if isinstance(part, UserCall)]
 
 
-def _cost_us(condition: Condition, known: Knowledge) -> Estimate | None:
+def cost_us(condition: Condition, known: Knowledge) -> Estimate | None:
     """Return the cost of a condition per row, or None if it is unknown."""
     total = Estimate(BUILT_IN_US, "assumed", low=0)
     for name in _functions([condition]):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import NodeTimes
-from thalweg.optimizer.plan_scores import caution
+from thalweg.optimizer.plan_scores import PlanWork, caution
 from thalweg.plan.join_shape import Shape, nodes_of, streams_of
 from thalweg.plan.objective import LEAST_CPU, Objective
 
@@ -66,3 +68,32 @@ def best_at(
             return min(shapes, key=lambda shape: float(plan_bytes(shape, numbers)))
     scores = PointScores(numbers).of(fit, objective)
     return fit[min(range(len(fit)), key=scores.__getitem__)]
+
+
+def best_at_many(
+    shapes: Sequence[Shape], numbers: JoinNumbers, objective: Objective, max_bytes: float, streams: Collection[str]
+) -> list[Shape]:
+    """Return the best of some plans at each of many points: what `best_at` returns for each. The numbers are arrays,
+    and `apart`."""
+    work = PlanWork(numbers)
+    loads = np.stack([work.ns(shape) for shape in shapes])
+    sizes = np.stack([np.broadcast_to(plan_bytes(shape, numbers), work.shape) for shape in shapes])
+    fits = np.ones(loads.shape, dtype=bool)
+    if max_bytes < math.inf:
+        limited = [np.broadcast_to(limited_bytes(shape, numbers, streams), work.shape) for shape in shapes]
+        fits = np.stack(limited) <= max_bytes
+    weighted = loads * np.array([caution(shape, LEAST_CPU) for shape in shapes])[:, None]
+    scores = weighted
+    if objective.name == "least_memory":
+        scores = sizes
+    elif objective.name == "balance":
+        least = np.maximum(np.where(fits, loads, np.inf).min(axis=0), 1e-9)
+        smallest = np.where(fits, sizes, np.inf).min(axis=0)
+        rate, memory = objective.rate or 0.0, objective.memory or 0.0
+        scores = (rate * loads / least + memory * sizes / smallest) / (rate + memory)
+    elif objective.name == "steady_rate":
+        scores = np.maximum(loads / 1e9, 1.0)
+    scores = np.where(fits, scores, np.inf)
+    ties = np.where(scores == scores.min(axis=0), weighted, np.inf)
+    best = np.where(fits.any(axis=0), ties.argmin(axis=0), sizes.argmin(axis=0))
+    return [shapes[n] for n in best.tolist()]

@@ -1,4 +1,4 @@
-"""Let every scan read only the columns that are needed: by outputs, groups, filters, keys and times."""
+"""Let every scan read only the columns that are needed: by outputs, groups, filters, keys, times and classes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def push_projections(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> Quer
             computed = {name for name, _ in scan.computed}
             keys = {key[1] for e in join.equalities for key in (e.one, e.other) if key[0] == scan.alias}
             wanted |= keys - computed
+        wanted |= {column for alias, column in plan.classify_by or () if alias == scan.alias}
         relation = scan.source.relation
         keeps_time = join is not None or plan.query.grouping is not None
         if relation.time is not None and keeps_time:

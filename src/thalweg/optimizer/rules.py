@@ -22,6 +22,7 @@ from thalweg.optimizer.refuse_unrunnable import refuse_unrunnable
 from thalweg.optimizer.simplify_selections import simplify_selections
 from thalweg.optimizer.split_conjunctions import split_conjunctions
 from thalweg.optimizer.spread_rows import spread_rows
+from thalweg.plan.nodes import SourceColumn
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.stats import NOTHING_KNOWN, Knowledge
@@ -62,10 +63,13 @@ def optimize(
     *,
     sets_aside: bool = False,
     filter_places: FilterPlaces = "cheapest",
+    classify_by: tuple[SourceColumn, ...] | None = None,
 ) -> QueryPlan:
     """Return the first plan of a query under a policy. `engine` is "local", for this process, or "spark".
-    `sets_aside`: rows on which a condition raises do not fail the query. `filter_places`: as in `QueryPlan`."""
-    plan = replace(QueryPlan.of(query, engine, policy, sets_aside=sets_aside), filter_places=filter_places)
+    `sets_aside`: rows on which a condition raises do not fail the query. `filter_places` and
+    `classify_by`: as in `QueryPlan`."""
+    plan = QueryPlan.of(query, engine, policy, sets_aside=sets_aside)
+    plan = replace(plan, filter_places=filter_places, classify_by=classify_by)
     for rule, _ in RULES:
         plan = rule(plan, known)
     return plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,9 @@ class FilterPlan:
     """The native predicates, which run earlier, in Spark. They cannot be sent to workers."""
     of_query: bool = False
     """Whether the predicates are the conditions of a SQL query, for errors: they suggest what the user can write."""
+    classify_by: tuple[str, ...] | None = None
+    """The columns by which rows are divided into classes with routes of their own; None: those that predicates read;
+    empty: none, so that all rows have one order."""
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> FilterPlan:
@@ -55,6 +58,8 @@ class FilterPlan:
                         f"the predicates are {', '.join(names)}"
                     )
         _ = self.pipeline.start  # raises an error if the guards form a cycle
+        if self.classify_by:
+            object.__setattr__(self, "classify_by", checked_classifiers(self.classify_by))
 
     @cached_property
     def pipeline(self) -> Pipeline:
@@ -71,8 +76,18 @@ class FilterPlan:
         """Every column that a predicate reads, once, in the order of first use."""
         return tuple(dict.fromkeys(c for p in self.predicates for c in p.columns))
 
+    @property
+    def classifiers(self) -> tuple[str, ...]:
+        """The columns by which rows may be classified."""
+        return self.columns if self.classify_by is None else self.classify_by
+
+    @cached_property
+    def needed(self) -> tuple[str, ...]:
+        """Every column that a worker needs: those that predicates read, then those that are only classified by."""
+        return tuple(dict.fromkeys((*self.columns, *(self.classify_by or ()))))
+
     def columns_in(self, names: list[str]) -> list[str]:
-        """Return `columns` as they are spelled in data with these names. An error names the predicates that read the
+        """Return `needed` as they are spelled in data with these names. An error names the predicates that read the
         column.
 
         >>> from thalweg.plan import predicate
@@ -81,20 +96,56 @@ class FilterPlan:
         thalweg.errors.PlanError: predicate 'isdigit': there is no column 'cod' (did you mean 'code'?); there are code, size
         """  # noqa: E501
         found = []
-        for column in self.columns:
+        for column in self.needed:
             try:
                 found.append(find_column(column, names))
             except PlanError as error:
+                if column not in self.columns:
+                    raise error.within("classify_by") from None
                 readers = [repr(p.name) for p in self.predicates if column in p.columns]
                 several = "predicates" if len(readers) > 1 else "predicate"
                 raise error.within(f"{several} {', '.join(readers)}") from None
         return found
+
+    def refuse_classifiers(self, unknown: Mapping[str, str], names: list[str]) -> None:
+        """Raise a PlanError if rows would be classified by a column whose values cannot be compared.
+
+        `names`: the columns of the data. `unknown`: those of them that cannot be compared, with their types."""
+        for column in self.classify_by or ():
+            found = find_column(column, names)
+            if found in unknown:
+                raise PlanError(
+                    f"classify_by: column {found!r} has the type {unknown[found]}, and rows are classified by text, "
+                    "numbers, times and booleans alone; name another column, or select a field of it as a column first"
+                )
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the structure, the same in every process and on every machine."""
         text = json.dumps([p.structure() for p in self.predicates], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def checked_classifiers(columns: Any, default: str = "those that predicates read") -> tuple[str, ...]:
+    """Return the argument `classify_by` as a tuple of columns. `default`: what is used without it, for errors.
+
+    >>> checked_classifiers(["source", "size"])
+    ('source', 'size')
+    >>> checked_classifiers([])
+    Traceback (most recent call last):
+    thalweg.errors.PlanError: classify_by=[]: name at least one column, or leave it out to use those that predicates read
+    """  # noqa: E501
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        raise PlanError(f"classify_by={columns!r}: must be a list of column names, such as ['source', 'size']")
+    if not columns:
+        raise PlanError(f"classify_by={columns!r}: name at least one column, or leave it out to use {default}")
+    for column in columns:
+        if not isinstance(column, str):
+            raise PlanError(f"classify_by={columns!r}: {column!r} is not the name of a column")
+    for column in columns:
+        if [other.lower() for other in columns].count(column.lower()) > 1:
+            raise PlanError(f"classify_by={columns!r}: {column!r} is named twice; name it once")
+    return tuple(columns)
 
 
 def find_column(column: str, names: list[str]) -> str:

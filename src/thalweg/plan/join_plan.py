@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression import refs
+from thalweg.plan.filter_plan import checked_classifiers
 from thalweg.plan.join_condition import Residual, parse
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_select import check_select, entry_of
@@ -52,6 +53,9 @@ class JoinPlan:
     spread_by: tuple[tuple[str, str], ...] = ()
     """On Spark: the columns (alias, column) of the class of equal columns that spreads rows over buckets; empty: the
     class is chosen when the join is laid out."""
+    classify_by: tuple[tuple[str, str], ...] | None = None
+    """The columns (alias, column) by which rows of streams are divided into classes, each with its own order of probes;
+    None: the columns that are compared. Rows of a stream without such a column have one order."""
 
     @classmethod
     def of(
@@ -61,6 +65,7 @@ class JoinPlan:
         time: str | Mapping[str, str],
         lateness: Length | Mapping[str, Length],
         select: Sequence[str] | None = None,
+        classify_by: Sequence[str] | None = None,
     ) -> JoinPlan:
         """Return the plan for the arguments of `tw.join`."""
         equalities, residuals, aliases = parse(on)
@@ -92,6 +97,7 @@ class JoinPlan:
         return cls(
             on, graph, residuals, _by_stream(window, streams), times, _by_stream(lateness, streams),
             check_select(select, graph.aliases), named, None if isinstance(time, Mapping) else time,
+            classify_by=None if classify_by is None else classified_columns(classify_by, streams, graph.aliases),
         )  # fmt: skip
 
     @property
@@ -122,12 +128,50 @@ class JoinPlan:
             tables.add(alias)
         streams = tuple(alias for alias in self.graph.aliases if alias not in tables)
         _require_stream(streams)
+        for alias, column in self.classify_by or ():
+            if alias in tables:
+                raise _of_a_table(f"classify_by: {alias}.{column}", alias)
         return replace(
             self,
             windows={alias: length for alias, length in self.windows.items() if alias in streams},
             times=_by_stream(self.times, streams),
             lateness=_by_stream(self.lateness, streams),
         )
+
+
+def classified_columns(
+    classify_by: Sequence[str], streams: Sequence[str], aliases: Sequence[str]
+) -> tuple[tuple[str, str], ...]:  # fmt: skip
+    """Return the argument `classify_by` of a join or a query as pairs of a stream and a column. `aliases`: the streams
+    and the tables.
+
+    >>> classified_columns(["a.sector", "b.size"], ["a", "b"], ["a", "b", "users"])
+    (('a', 'sector'), ('b', 'size'))
+    >>> classified_columns(["sector"], ["a", "b"], ["a", "b", "users"])
+    Traceback (most recent call last):
+    thalweg.errors.PlanError: classify_by: 'sector' names no stream; write 'a.sector'
+    """
+    found = []
+    for text in checked_classifiers(classify_by, "the columns that are compared"):
+        alias, dot, column = text.partition(".")
+        if not (alias and dot and column):
+            instead = f"{(streams or aliases)[0]}.{(column if dot else alias) or 'column'}"
+            raise PlanError(f"classify_by: {text!r} names no stream; write {instead!r}")
+        if alias not in aliases:
+            raise PlanError(
+                f"classify_by: {text!r}: {alias!r} is not a stream{nearest(alias, streams)}; the streams are "
+                f"{', '.join(streams)}"
+            )
+        if alias not in streams:
+            raise _of_a_table(f"classify_by: {text}", alias)
+        found.append((alias, column))
+    return tuple(found)
+
+
+def _of_a_table(what: str, alias: str) -> PlanError:
+    return PlanError(
+        f"{what}: {alias} is a table, whose rows do not probe; name columns of streams, or leave classify_by out"
+    )
 
 
 def _streams(

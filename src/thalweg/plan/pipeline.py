@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thalweg.errors import PlanError
 
 
@@ -84,3 +87,13 @@ class Pipeline:
     def label(self, order: Sequence[int]) -> list[str]:
         """Return the names in the given order."""
         return [self.names[k] for k in order]
+
+
+def eligible_from(order: Sequence[int], guards: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Return for each position the first position its filter could have: the one after its last guard.
+
+    >>> eligible_from((1, 0, 2), guards=((1,), (), ())).tolist()
+    [0, 1, 0]
+    """
+    place = {k: i for i, k in enumerate(order)}
+    return np.array([max((place[g] + 1 for g in guards[k]), default=0) for k in order], dtype=np.int64)

@@ -108,6 +108,9 @@ class QueryPlan:
     """Whether rows on which a condition raises are set aside instead of failing the query."""
     filter_places: FilterPlaces = "cheapest"
     """Where `place_filters` puts conditions. No row of the result depends on it."""
+    classify_by: tuple[SourceColumn, ...] | None = None
+    """The columns of streams by which rows may be classified, which scans therefore read; None: those that conditions
+    and joins read anyway."""
 
     @classmethod
     def of(cls, query: Query, engine: str = "local", policy: str = "auto", *, sets_aside: bool = False) -> QueryPlan:

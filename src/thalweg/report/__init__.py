@@ -7,17 +7,22 @@ from event records alone. Its size is bounded: it holds sums and the latest swit
 from thalweg.report.explanation import Explanation
 from thalweg.report.join_report import JoinReport
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
+from thalweg.report.mesh_tree import RouteReport
+from thalweg.report.mesh_view import MeshView
 from thalweg.report.report import Report
-from thalweg.report.section import PredicateReport, Section, SwitchReport
+from thalweg.report.section import FilterRound, PredicateReport, Section, SwitchReport
 from thalweg.report.tally import JoinTally, Tally, fold
 
 __all__ = [
     "Explanation",
+    "FilterRound",
     "JoinReport",
     "JoinSection",
     "JoinTally",
+    "MeshView",
     "PredicateReport",
     "Report",
+    "RouteReport",
     "Section",
     "StreamReport",
     "SwitchReport",

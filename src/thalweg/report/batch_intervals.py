@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thalweg.formatting import few_digits, percent, time_span
-from thalweg.optimizer.trigger_interval import BUSY, Interval, intervals, shortest_interval
+from thalweg.optimizer.trigger_interval import (
+    BUSY,
+    Interval,
+    interval_to_try,
+    intervals,
+    is_near_limit,
+    shortest_interval,
+)
 from thalweg.report.explanation import Paragraph
 from thalweg.stats.batch_time import BatchTimes
 
@@ -14,20 +21,29 @@ TITLE = "Micro-batches"
 
 def batch_sentence(times: BatchTimes, busy: float = BUSY) -> str:
     """Return what was counted of micro-batches, and the interval that the next start takes."""
-    fixed, per_row, rate = times.fixed, times.per_row, times.rate
-    if fixed is None or per_row is None or rate is None:
+    certain, rate = times.certain(), times.rate
+    if certain is None or rate is None:
         return (
             f"micro-batches: {times.batches:,} timed so far, too few or of too similar sizes to know what a row adds; "
             "until then, trigger='auto' is the same as no trigger"
         )
-    counted = (
-        f"micro-batches take {_span(fixed.value)} and {_span(per_row.value)} per row, at {few_digits(rate)} rows per "
-        "second"
-    )
-    chosen = shortest_interval(fixed.value, per_row.value, rate, busy)
+    fixed, per_row = certain
+    counted = f"micro-batches take {_span(fixed)} and {_span(per_row)} per row, at {few_digits(rate)} rows per second"
+    chosen = shortest_interval(fixed, per_row, rate, busy)
+    alone = f"{counted}: rows alone keep the query busy for {percent(per_row * rate)} of the time"
+    tried = interval_to_try(fixed, per_row, rate, times.mean_rows, busy)
+    if tried is not None:
+        return (
+            f"{alone}, which leaves too little of the {percent(busy)} that busy= allows; but micro-batches were too "
+            f"small to be sure, so the next start with trigger='auto' tries intervals of {_span(tried)}"
+        )
     if chosen is None:
-        load = percent(per_row.value * rate)
-        return f"{counted}: rows alone keep the query busy for {load} of the time, so no interval has {percent(busy)}"
+        return f"{alone}, so no interval has {percent(busy)}"
+    if is_near_limit(per_row, rate, busy):
+        return (
+            f"{alone}, nearly the {percent(busy)} that busy= allows, so this machine is near its limit; the next start "
+            f"with trigger='auto' has intervals of {_span(chosen)}, because longer ones would hardly lower the load"
+        )
     return f"{counted}: the next start with trigger='auto' has intervals of {_span(chosen)}"
 
 
@@ -39,13 +55,15 @@ def batch_paragraph(times: BatchTimes, held_s: float, busy: float = BUSY) -> Par
 
 
 def _table(times: BatchTimes, held_s: float, busy: float) -> Iterator[str]:
-    fixed, per_row, rate = times.fixed, times.per_row, times.rate
-    if fixed is None or per_row is None or rate is None:
+    certain, rate = times.certain(), times.rate
+    if certain is None or rate is None:
         return
-    compared = intervals(fixed.value, per_row.value, rate, held_s, busy)
-    if not compared:
+    fixed, per_row = certain
+    tried = interval_to_try(fixed, per_row, rate, times.mean_rows, busy)
+    chosen = tried or shortest_interval(fixed, per_row, rate, busy)
+    if chosen is None:
         return
-    chosen = shortest_interval(fixed.value, per_row.value, rate, busy)
+    compared = intervals(chosen, fixed, per_row, rate, held_s)
     rows: list[tuple[str, ...]] = [("interval", "busy", "rows", "latency", "held rows", "")]
     rows += [_row(each, "chosen" if each.seconds == chosen else "") for each in compared]
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]

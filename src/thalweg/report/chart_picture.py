@@ -1,9 +1,9 @@
-"""Draws a chart of plans as SVG: which plan is the best at which rates of two streams.
+"""Draws a chart of plans as SVG: which plan is the best at which values of two quantities, such as rates.
 
 Answers: in which region the query is now, where it was in the rounds before, and which plan each region has.
 How: each region is a square in the color of its plan; a line divides regions of different plans, and each area of one
 plan has its letter, so that plans differ without colors too. The track of the rounds is a line with dots, and the
-present rates are a ring.
+present values are a ring.
 Guarantee: the same data gives the same bytes. The picture has no scripts, fonts, ids or addresses to load, and its
 description says the same for screen readers.
 Cost: linear in the number of regions and rounds.
@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
+from thalweg.cost.plan_chart import Unit
 from thalweg.formatting import few_digits, plural
 from thalweg.report.picture_style import DRAWN, NAME_PX, STYLE
 from thalweg.report.plan_label import short_name
@@ -46,11 +47,28 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True)
 class ChartSide:
-    """One side of a chart: the rate of a stream."""
+    """One side of a chart: the range of a quantity."""
 
-    stream: str
+    name: str
+    """The stream or the predicate."""
     low: float
     high: float
+    unit: Unit = "rows per second of"
+
+    @property
+    def label(self) -> str:
+        """What the side measures.
+
+        >>> ChartSide("slow", 0.0, 1.0, "passed by").label, ChartSide("any", 0.0, 9.0, "rows per second").label
+        ('share of rows passed by slow', 'rows per second')
+        """
+        if self.unit == "rows per second":
+            return self.unit
+        return f"{'share of rows ' if self.unit == 'passed by' else ''}{self.unit} {self.name}"
+
+    def value(self, number: float) -> str:
+        """Return a value with its unit."""
+        return f"{few_digits(number)} {self.unit}{'' if self.unit == 'rows per second' else f' {self.name}'}"
 
 
 @dataclass(frozen=True)
@@ -64,11 +82,13 @@ class ChartCells:
     """By part of `up` and then of `across`: the number of the plan."""
     plans: tuple[str, ...]
     now: Place | None = None
-    """The present rates: of `across`, and of `up`."""
+    """The present values: of `across`, and of `up`."""
     track: tuple[Place, ...] = ()
-    """The rates after each round, the latest last."""
-    others: tuple[tuple[str, float], ...] = ()
-    """The rates of the other streams."""
+    """The values after each round, the latest last."""
+    others: tuple[tuple[ChartSide, float], ...] = ()
+    """The values of the other dimensions."""
+    choice: str = "plan"
+    """What a chart chooses: the plan of a join, or the order of filters."""
 
 
 def letter(plan: int) -> str:
@@ -86,8 +106,8 @@ def chart_text(chart: ChartCells) -> str:
     rows = ["  " + " ".join(letter(plan).ljust(wide) for plan in row).rstrip() for row in reversed(chart.cells)]
     across, up = chart.across, chart.up
     lines = [
-        f"rows per second of {up.stream}, from {few_digits(up.high)} (top) to {few_digits(up.low)}", *rows,
-        f"rows per second of {across.stream}, from {few_digits(across.low)} to {few_digits(across.high)}",
+        f"{up.label}, from {few_digits(up.high)} (top) to {few_digits(up.low)}", *rows,
+        f"{across.label}, from {few_digits(across.low)} to {few_digits(across.high)}",
         *_others(chart), *(f"{letter(n)}: {plan}" for n, plan in enumerate(chart.plans)),
     ]  # fmt: skip
     if chart.now is not None:
@@ -100,7 +120,7 @@ def description(chart: ChartCells) -> str:
     counts = [sum(row.count(n) for row in chart.cells) for n in range(len(chart.plans))]
     regions = sum(counts)
     sentences = [
-        f"The best plan by rows per second of {chart.across.stream} and of {chart.up.stream}, in {regions} regions",
+        f"The best {chart.choice} by {chart.across.label} and {chart.up.label}, in {regions} regions",
         *_others(chart),
         *(f"{letter(n)}, {plan}: {plural(counts[n], 'region')}" for n, plan in enumerate(chart.plans) if counts[n]),
     ]
@@ -114,14 +134,14 @@ def description(chart: ChartCells) -> str:
 def chart_as_svg(chart: ChartCells) -> str:
     """Return the picture of a chart as SVG: one element `svg`, for a file or for a place in an HTML page."""
     body = [*_regions(chart), *_borders(chart), *_sides(chart), *_track(chart), *_letters(chart), *_legend(chart)]
-    tall = max(_TOP + _SIZE + 64.0, _TOP + _ROW * (len(chart.plans) + 5))
+    tall = max(_TOP + _SIZE + 64.0, _TOP + _ROW * (len(chart.plans) + len(chart.others) + 4))
     head = [
         element("title", escaped(chart.title)),
         element("desc", escaped(description(chart))),
         f"<style>\n{STYLE}\n</style>",
         element("rect", class_="paper", width=_WIDTH, height=tall, rx=8),
         text(20, 28, shortened(chart.title, 72), "title"),
-        text(20, 47, f"the best plan by the rates of {chart.across.stream} and {chart.up.stream}", "small"),
+        text(20, 47, shortened(f"the best {chart.choice} by {chart.across.label} and {chart.up.label}", 110), "small"),
     ]
     size = f'width="{_WIDTH:g}" height="{tall:g}" viewBox="0 0 {_WIDTH:g} {tall:g}"'
     root = f'<svg xmlns="http://www.w3.org/2000/svg" class="thalweg-plans" role="img" {size}>'
@@ -177,12 +197,12 @@ def _sides(chart: ChartCells) -> Iterator[str]:
         yield text(x, _TOP + _SIZE + 17, few_digits(across), "small", text_anchor="middle")
         yield text(_LEFT - 8, y + 4, few_digits(up), "small", text_anchor="end")
     yield text(
-        _LEFT + _SIZE / 2, _TOP + _SIZE + 38, f"rows per second of {shortened(chart.across.stream, 40)}", "name",
+        _LEFT + _SIZE / 2, _TOP + _SIZE + 38, shortened(chart.across.label, 59), "name",
         text_anchor="middle",
     )  # fmt: skip
     y = _TOP + _SIZE / 2
     yield text(
-        24, y, f"rows per second of {shortened(chart.up.stream, 40)}", "name", text_anchor="middle",
+        24, y, shortened(chart.up.label, 59), "name", text_anchor="middle",
         transform=f"rotate(-90 24 {y:g})",
     )  # fmt: skip
 
@@ -199,7 +219,7 @@ def _track(chart: ChartCells) -> Iterator[str]:
 
 
 def _place(chart: ChartCells, point: Place) -> Place:
-    """Return the coordinates of rates; those outside are at the edge."""
+    """Return the coordinates of values; those outside are at the edge."""
     shares = [
         min(max((value - side.low) / (side.high - side.low), 0.0), 1.0)
         for value, side in zip(point, (chart.across, chart.up), strict=True)
@@ -254,16 +274,20 @@ def _legend(chart: ChartCells) -> Iterator[str]:
         yield element("circle", class_="measured-dot", cx=_LEGEND + _BOX / 2, cy=y + 9, r=2.2)
         yield text(_LEGEND + _BOX + 8, y + 13, f"after {plural(len(chart.track), 'round')}", "name")
         y += _ROW
-    for line in _others(chart):
-        yield text(_LEGEND, y + 13, shortened(line, int((_WIDTH - _LEGEND) / width("x", NAME_PX, MONO))), "small")
+    for side, number in chart.others:
+        line = shortened(f"at {side.value(number)}", int((_WIDTH - _LEGEND) / width("x", NAME_PX, MONO)))
+        yield text(_LEGEND, y + 13, line, "small")
         y += _ROW
 
 
 def _others(chart: ChartCells) -> list[str]:
     if not chart.others:
         return []
-    return ["at " + ", ".join(f"{few_digits(rate)} rows per second of {stream}" for stream, rate in chart.others)]
+    return ["at " + ", ".join(side.value(number) for side, number in chart.others)]
 
 
 def _at(chart: ChartCells, point: Place) -> str:
-    return f"{few_digits(point[0])} of {chart.across.stream}, {few_digits(point[1])} of {chart.up.stream}"
+    sides = (chart.across, chart.up)
+    if all(side.unit == "rows per second of" for side in sides):
+        return ", ".join(f"{few_digits(number)} of {side.name}" for side, number in zip(sides, point, strict=True))
+    return ", ".join(side.value(number) for side, number in zip(sides, point, strict=True))

@@ -1,4 +1,4 @@
-"""The chart of a query or a join, as a user sees it: text, a picture, and where the query is now."""
+"""The chart of a query, a join or filters, as a user sees it: text, a picture, and where the query is now."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from thalweg.adapt.chart import ChartSettings
+from thalweg.cost.plan_chart import PARTS, Dimension, PlanChart
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
 from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.plan_chart import PARTS, PlanChart, make_chart
+from thalweg.optimizer.plan_chart import make_chart
 from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.join_shape import Shape
@@ -23,6 +24,10 @@ from thalweg.report.join_report import JoinReport
 from thalweg.report.saved_file import PAGE, save_as
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.stats.declared_number import LARGEST
+
+ARROW = " → "
+"""Between the predicates of an order."""
+SHARE = "share of rows, from 0 to 1"
 
 
 def chart_of(
@@ -58,48 +63,74 @@ def chart_of(
 
 
 class ChartView:
-    """A chart of plans, which :meth:`Join.chart` and :meth:`ContinuousQuery.chart` return. It prints as text and is
-    displayed as a picture in a notebook.
+    """A chart of plans, which :meth:`Join.chart`, :meth:`Filters.chart` and :meth:`ContinuousQuery.chart` return. It
+    prints as text and is displayed as a picture in a notebook.
 
-    With more than two streams, it shows two of them; the others have their present or expected rates.
+    Its dimensions are the rates of the streams of a join; or the rate of the rows that reach filters,
+    ``rows_per_second``, and the share of rows that each of the predicates passes. It shows two of them; the others have
+    their present or expected values.
     """
 
     def __init__(
-        self, title: str, chart: PlanChart, expected: Mapping[str, float], track: Sequence[Mapping[str, float]] = ()
-    ) -> None:
+        self, title: str, chart: PlanChart, expected: Mapping[str, float], track: Sequence[Mapping[str, float]] = (),
+        sides: tuple[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self.title = title
         self._chart = chart
         self._expected = dict(expected)
-        self.track = [dict(rates) for rates in track]
-        """The estimated rates of the streams after each round of the last run, in rows per second."""
+        self._sides = sides
+        self.track = [dict(values) for values in track]
+        """The values of the dimensions after each round of the last run: the estimated rates of streams, in rows per
+        second; in charts of filters, the rate and the shares that were counted."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the dimensions: streams; in charts of filters, ``rows_per_second`` and predicates."""
+        return tuple(each.name for each in self._chart.dimensions)
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The streams whose rates are the dimensions of the chart."""
-        return tuple(each.stream for each in self._chart.dimensions)
+        """The streams whose rates are dimensions of the chart; none in a chart of filters."""
+        return tuple(each.name for each in self._chart.dimensions if each.unit == "rows per second of")
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """The least and the largest rate of each stream in the chart, in rows per second."""
-        return {each.stream: (each.low, each.high) for each in self._chart.dimensions}
+        """The least and the largest value of each dimension: rows per second, or a share from 0 to 1."""
+        return {each.name: (each.low, each.high) for each in self._chart.dimensions}
 
-    def plan_at(self, /, **rates: float) -> str:
-        """Return the plan for rates in rows per second. Streams that are left out have their expected rates.
+    @property
+    def _is_of_filters(self) -> bool:
+        return not self.streams
+
+    def _text(self, plan: Shape) -> str:
+        return ARROW.join(map(str, plan)) if self._is_of_filters else plan_text(plan)
+
+    def _dimension(self, name: str, given: str) -> Dimension:
+        """Return a dimension by its name. `given`: how the user has passed it, for the error."""
+        for each in self._chart.dimensions:
+            if each.name == name:
+                return each
+        kind = "dimension" if self._is_of_filters else "stream"
+        raise PlanError(f"{given}: not a {kind} of this chart{nearest(name, self.names)}; it has {listed(self.names)}")
+
+    def plan_at(self, /, **values: float) -> str:
+        """Return the plan for rates in rows per second; in a chart of filters also for shares of rows that pass.
+        Dimensions that are left out have their expected values.
 
         Parameters
         ----------
-        rates
-            Rows per second by stream.
+        values
+            Rows per second by stream. In a chart of filters, ``rows_per_second`` and the shares by predicate.
 
         Returns
         -------
         str
-            A plan as `plan=` takes it.
+            A plan as `plan=` takes it, or an order of predicates such as ``"cheap → slow"``.
 
         Raises
         ------
         PlanError
-            If a name is not that of a stream, or a rate is below 0 or above 1e15.
+            If a name is not that of a dimension, if a rate is below 0 or above 1e15, or if a share is not from 0 to 1.
 
         Examples
         --------
@@ -110,23 +141,22 @@ class ChartView:
         >>> j.chart(k=4).plan_at(a=40_000)
         '(a (b c))'
         """
-        for stream, rate in rates.items():
-            if stream not in self.streams:
-                raise PlanError(f"plan_at({stream}=...): not a stream of this chart{nearest(stream, self.streams)}; it "
-                                f"has {listed(self.streams)}")  # fmt: skip
-            is_number = isinstance(rate, int | float | np.integer | np.floating) and not isinstance(rate, bool)
-            if not is_number or not 0 <= rate <= LARGEST:
-                raise PlanError(f"plan_at({stream}={rate!r}): must be a number of rows per second, from 0 to "
-                                f"{LARGEST:g}")  # fmt: skip
-        return plan_text(self._chart.at({**self._expected, **rates}).plan)
+        for name, value in values.items():
+            is_share = self._dimension(name, f"plan_at({name}=...)").unit == "passed by"
+            is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if not is_number or not 0 <= value <= (1 if is_share else LARGEST):
+                most = f"number of rows per second, from 0 to {LARGEST:g}"
+                raise PlanError(f"plan_at({name}={value!r}): must be a {SHARE if is_share else most}")
+        return self._text(self._chart.at({**self._expected, **values}).plan)
 
     def show(self, across: str | None = None, up: str | None = None) -> ChartView:
-        """Return the chart with other streams on its sides.
+        """Return the chart with other dimensions on its sides.
 
         Parameters
         ----------
         across, up
-            The streams whose rates are on the horizontal and on the vertical side; by default the first two.
+            The streams whose rates are on the horizontal and on the vertical side; by default the first two. In a chart
+            of filters, ``rows_per_second`` or a predicate.
 
         Returns
         -------
@@ -135,7 +165,7 @@ class ChartView:
         Raises
         ------
         PlanError
-            If one is not a stream of the chart, or if both are the same.
+            If one is not a dimension of the chart, or if both are the same.
 
         Examples
         --------
@@ -147,27 +177,22 @@ class ChartView:
         rows per second of a, from 40,000 (top) to 10,000
         ...
         """
-        names = [name for name in self.streams if name not in (across, up)]
+        names = [name for name in self.names if name not in (across, up)]
         chosen = [name if name is not None else names.pop(0) for name in (across, up)]
         for name in chosen:
-            if name not in self.streams:
-                raise PlanError(f"show({name!r}): not a stream of this chart{nearest(name, self.streams)}; it has "
-                                f"{listed(self.streams)}")  # fmt: skip
+            self._dimension(name, f"show({name!r})")
         if chosen[0] == chosen[1]:
-            raise PlanError(f"show(across={chosen[0]!r}, up={chosen[1]!r}): the sides must be different streams")
-        view = ChartView(self.title, self._chart, self._expected, self.track)
-        view._sides = (chosen[0], chosen[1])
-        return view
-
-    _sides: tuple[str, str] | None = None
+            kind = "dimensions" if self._is_of_filters else "streams"
+            raise PlanError(f"show(across={chosen[0]!r}, up={chosen[1]!r}): the sides must be different {kind}")
+        return ChartView(self.title, self._chart, self._expected, self.track, (chosen[0], chosen[1]))
 
     def cells(self) -> ChartCells:
         """Return the data of the picture."""
-        dimensions = {each.stream: each for each in self._chart.dimensions}
-        across, up = self._sides or self.streams[:2]
+        dimensions = {each.name: each for each in self._chart.dimensions}
+        across, up = self._sides or self.names[:2]
         now = self.track[-1] if self.track else self._expected
-        order = {stream: n for n, stream in enumerate(self.streams)}
-        region = [dimensions[stream].part(now[stream]) for stream in self.streams]
+        order = {name: n for n, name in enumerate(self.names)}
+        region = [dimensions[name].part(now[name]) for name in self.names]
         numbers: dict[Shape, int] = {}
         rows = []
         for row in range(dimensions[up].parts):
@@ -176,11 +201,12 @@ class ChartView:
                 region[order[across]], region[order[up]] = column, row
                 line.append(numbers.setdefault(self._chart.plan(tuple(region)), len(numbers)))
             rows.append(tuple(line))
-        sides = [ChartSide(each, dimensions[each].low, dimensions[each].high) for each in (across, up)]
+        sides = {each.name: ChartSide(each.name, each.low, each.high, each.unit) for each in self._chart.dimensions}
         return ChartCells(
-            self.title, sides[0], sides[1], tuple(rows), tuple(map(plan_text, numbers)), (now[across], now[up]),
-            tuple((rates[across], rates[up]) for rates in self.track),
-            tuple((stream, now[stream]) for stream in self.streams if stream not in (across, up)),
+            self.title, sides[across], sides[up], tuple(rows), tuple(map(self._text, numbers)), (now[across], now[up]),
+            tuple((values[across], values[up]) for values in self.track),
+            tuple((side, now[name]) for name, side in sides.items() if name not in (across, up)),
+            "order" if self._is_of_filters else "plan",
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:

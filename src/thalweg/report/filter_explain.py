@@ -9,9 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from thalweg.adapt.mesh import MeshSettings
 from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
-from thalweg.formatting import percent, plural, total_duration
+from thalweg.formatting import listed, percent, plural, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
@@ -121,7 +122,9 @@ def _input(plan: FilterPlan, source: FilterInput) -> TreeItem:
     if not plan.predicates:
         return TreeItem("Input", ("no row is sent to Python",))
     details = [f"reads {', '.join(plan.columns)}"]
-    read = {column.lower() for column in plan.columns}
+    if plan.classify_by is not None:
+        details.append(f"rows are classified by {', '.join(plan.classify_by)}")
+    read = {column.lower() for column in plan.needed}
     others = [column for column in source.columns or () if column.lower() not in read]
     if others and source.session is not None:
         details.append(f"stays in the JVM: {', '.join(others)}")
@@ -140,6 +143,9 @@ def _adapts(plan: FilterPlan, settings: FilterSettings, orders: FirstOrders) -> 
     chain = not _fixed(plan.pipeline, orders.chain)
     if chain:
         yield f"the order of the {len(plan.predicates)} predicates{_outside_the_jvm(plan)}"
+        if settings.policy_name == "mesh" or (settings.policy_name == "auto" and plan.classify_by is not None):
+            most = getattr(settings.profile, "routes", MeshSettings().routes)
+            yield f"which rows take which of at most {most} routes"
     if orders.native_adapts:
         yield f"when a query starts, the order of the {len(plan.native.predicates)} predicates in the JVM"
     if not chain and not orders.native_adapts:
@@ -178,3 +184,6 @@ def _orders(plan: FilterPlan, orders: FirstOrders, report: Report) -> Iterator[s
     last = next((section.order for section in reversed(report.sections) if section.order), ())
     if len(plan.predicates) > 1 and last:
         yield f"in the latest run{_outside_the_jvm(plan)}: {', '.join(last)}"
+    mesh = report.sections[-1].mesh if report.sections else None
+    if mesh is not None and len(mesh.routes) > 1:
+        yield f"in the latest run: {len(mesh.routes)} routes by {listed(mesh.columns)}; report() shows the tree"

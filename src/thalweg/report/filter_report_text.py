@@ -89,7 +89,8 @@ def _other_orders(section: Section) -> list[str]:
 def _switch_lines(section: Section) -> list[str]:
     return [
         (f"batch {s.batch}, " if s.batch is not None else "")
-        + f"row {s.at_row:,} of worker {s.worker}: {what_moved(s.before, s.after)}: {s.reason}"
+        + f"row {s.at_row:,} of worker {s.worker}: "
+        + (f"{what_moved(s.before, s.after)}: {s.reason}" if s.before != s.after else s.reason)
         for s in section.switches
     ]
 
@@ -123,6 +124,8 @@ def as_text(section: Section) -> str:
         lines += wrapped(line, 4)
     for line in _standing_lines(section):
         lines += wrapped(line, 2)
+    if section.mesh is not None:
+        lines += ["  " + line for line in str(section.mesh).splitlines()]
     return "\n".join(lines)
 
 
@@ -168,4 +171,5 @@ def as_html(section: Section) -> str:
         f"{head}"
         f'<table style="border-collapse:collapse">{line(head_cells, "th")}{body}</table><p>{facts}</p>'
         f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
+        f"{'' if section.mesh is None else section.mesh._repr_html_()}"
     )

@@ -63,7 +63,7 @@ class Progress:
 
 @dataclass(slots=True)
 class ChartCounts:
-    """How a join followed its chart. A round is a report of one worker."""
+    """How a join followed its chart. In a round, one worker looks the plan up."""
 
     rounds: int = 0
     moves: int = 0
@@ -78,9 +78,9 @@ class ChartCounts:
     """The sum of by how many times it was worse."""
 
     def add(self, record: PlanObserved) -> None:
-        """Add the record of one round."""
-        self.rounds += 1
-        self.moves += record.moved
+        """Add what one worker did since its last record."""
+        self.rounds += record.rounds
+        self.moves += record.moves
         self.outside += record.outside
         if record.hit is not None and record.regret is not None:
             self.judged += 1

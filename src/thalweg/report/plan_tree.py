@@ -58,27 +58,27 @@ def node_details(node: TreeItem) -> tuple[str, ...]:
     return node.details or ("",)
 
 
-def as_graphviz(tree: TreeItem) -> str:
-    """Return the tree in the DOT language of Graphviz; rows flow upwards."""
-    lines = ["digraph plan {", "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
+def as_graphviz(tree: TreeItem, *, name: str = "plan", downwards: bool = False) -> str:
+    """Return the tree in the DOT language of Graphviz. Rows flow upwards, or from the root downwards."""
+    direction = "TB" if downwards else "BT"
+    lines = [f"digraph {name} {{", f"  rankdir={direction};", '  node [shape=box, fontname="sans-serif"];']
     for number, node, parent in _numbered(tree):
         label = "\\n".join(_escaped(_one_line(part)) for part in (node.name, *node.details))
         lines.append(f'  n{number} [label="{label}"];')
         if parent is not None:
-            lines.append(f"  n{number} -> n{parent};")
+            lines.append(f"  n{parent} -> n{number};" if downwards else f"  n{number} -> n{parent};")
     return "\n".join([*lines, "}"])
 
 
-def as_mermaid(tree: TreeItem) -> str:
-    """Return the tree as a Mermaid diagram, for Markdown."""
+def as_mermaid(tree: TreeItem, *, downwards: bool = False) -> str:
+    """Return the tree as a Mermaid diagram, for Markdown. Rows flow upwards, or from the root downwards."""
     nodes, edges = [], []
     for number, node, parent in _numbered(tree):
-        parts = (html.escape(_one_line(part), quote=True) for part in (node.name, *node.details))
-        label = "<br/>".join(part.replace("&#x27;", "'") for part in parts)
+        label = "<br/>".join(map(_in_mermaid, (node.name, *node.details)))
         nodes.append(f'  n{number}["{label}"]')
         if parent is not None:
-            edges.append(f"  n{number} --> n{parent}")
-    return "\n".join(["flowchart BT", *nodes, *edges])
+            edges.append(f"  n{parent} --> n{number}" if downwards else f"  n{number} --> n{parent}")
+    return "\n".join([f"flowchart {'TB' if downwards else 'BT'}", *nodes, *edges])
 
 
 def _numbered(tree: TreeItem) -> Iterator[tuple[int, TreeItem, int | None]]:
@@ -98,4 +98,11 @@ def _one_line(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    # Graphviz replaces entities of HTML in labels
+    return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _in_mermaid(text: str) -> str:
+    # Mermaid replaces codes such as #35; in labels, reads backticks and stars as Markdown, and %%{...}%% as settings
+    plain = _one_line(text).replace("#", "#35;").replace("`", "#96;").replace("*", "#42;").replace("%%", "%#37;")
+    return html.escape(plain).replace("&#x27;", "'")

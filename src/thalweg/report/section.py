@@ -11,6 +11,8 @@ from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
 from thalweg.formatting import plural
 from thalweg.report.kept_order_reason import derived
+from thalweg.report.mesh_counts import MeshCounts
+from thalweg.report.mesh_view import MeshView
 from thalweg.report.native_part import NativePart
 
 
@@ -70,13 +72,15 @@ MOST_WORKERS = 1000
 """The maximum number of workers that a section distinguishes; a stream gets new workers after each idle minute."""
 SHORT = 8
 """The number of characters of an id that sentences show."""
+LATEST_ROUNDS = 200
+"""The number of micro-batches, or of reports of a local pass, that are kept one by one."""
 LATEST_SWITCHES = 20
 """The number of switches that a section keeps and shows; the events file has all of them."""
 
 
 SUMS_BY_PREDICATE = ("evaluated", "passed", "profiled", "profile_errors", "raised")
 SUMS = ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "trials",
-        "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns")  # fmt: skip
+        "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "routing_ns")  # fmt: skip
 """Fields that `Observed` and `Section` have in common."""
 
 
@@ -149,6 +153,26 @@ def query_words(run: str, query_name: str | None) -> str:
     return f"{query_name or query[:SHORT]}, start {start[:SHORT]}"
 
 
+@dataclass(frozen=True, slots=True)
+class FilterRound:
+    """What was counted in one micro-batch by all workers, or between two reports of a local pass. Tuples are by
+    predicate, as in the record."""
+
+    batch: int | None
+    rows: int
+    total_ns: int
+    evaluated: tuple[int, ...]
+    passed: tuple[int, ...]
+
+    def then(self, later: FilterRound) -> FilterRound:
+        """Return the sum with what another worker counted in the same micro-batch."""
+        evaluated, passed = (
+            tuple(a + b for a, b in zip(getattr(self, name), getattr(later, name), strict=True))
+            for name in ("evaluated", "passed")
+        )
+        return FilterRound(self.batch, self.rows + later.rows, self.total_ns + later.total_ns, evaluated, passed)
+
+
 @dataclass(slots=True)
 class Section:
     """The section of one query or run."""
@@ -196,6 +220,20 @@ class Section:
     trial_loss_ns: int = 0
     compiling_ns: int = 0
     """Time in which numba compiled; not part of `total_ns`."""
+    fixed_ns: list[float | None] = field(default_factory=list)
+    """The latest estimate of the fixed cost of a call of each predicate; None if unknown."""
+    rounds: deque[FilterRound] = field(default_factory=lambda: deque(maxlen=LATEST_ROUNDS))
+    """The latest micro-batches, or reports of a local pass."""
+    routing_ns: int = 0
+    """Time of classifying rows and of moving them between predicates; part of the processing time."""
+    meshes: dict[str, MeshCounts] = field(default_factory=dict)
+    """The latest mesh of each worker that has had one; the last one is that of the worker that reported last."""
+
+    @property
+    def mesh(self) -> MeshView | None:
+        """The mesh of the worker that reported last; None if all rows take one route there."""
+        latest = next(reversed(self.meshes.values()), None)
+        return None if latest is None else latest.view(self.names, self.routing_ns, self.processing_ns)
 
     @property
     def in_force(self) -> InForceCounters:
@@ -291,13 +329,18 @@ class Section:
         elif isinstance(record, VerdictGiven):
             self.switch_count += 1
             self.switches.append(SwitchReport.of(record))
+            if record.mesh:
+                self._take_mesh(record.worker, MeshCounts.of(record.mesh))
 
     def _observe(self, seen: Observed) -> None:
         self._sum(seen)
+        self._add_round(FilterRound(seen.batch, seen.rows, seen.total_ns, seen.evaluated, seen.passed))
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
         self._remember_orders({seen.worker: (seen.batch, seen.order)}, {seen.worker: InForceCounters.of(seen)})
+        if seen.worker in self.meshes:
+            self._take_mesh(seen.worker, self.meshes[seen.worker].then(seen))
         self.reported_standing, self.just_switched = seen.standing, seen.switched
         self.query_name = seen.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, seen.batch)
@@ -305,6 +348,8 @@ class Section:
     def take_in(self, later: Section) -> None:
         """Add what a later part of the same run holds."""
         self._sum(later)
+        for each in later.rounds:
+            self._add_round(each)
         self.switch_count += later.switch_count
         self.switches.extend(later.switches)
         if later.native is not None:
@@ -314,6 +359,9 @@ class Section:
         if len(self.workers) < MOST_WORKERS:
             self.workers.update(later.workers)
         self._remember_orders(later.orders, later.in_force_by_worker)
+        for worker, mesh in later.meshes.items():
+            before = self.meshes.get(worker)
+            self._take_mesh(worker, mesh if before is None else before.plus(mesh))
         if later.order:
             self.reported_standing, self.just_switched = later.reported_standing, later.just_switched
         self.query_name = later.query_name or self.query_name
@@ -333,6 +381,17 @@ class Section:
         while len(self.in_force_by_worker) > MOST_WORKERS:
             del self.in_force_by_worker[next(iter(self.in_force_by_worker))]
 
+    def _take_mesh(self, worker: str, mesh: MeshCounts) -> None:
+        self.meshes.pop(worker, None)
+        self.meshes[worker] = mesh
+        while len(self.meshes) > MOST_WORKERS:
+            del self.meshes[next(iter(self.meshes))]
+
+    def _add_round(self, later: FilterRound) -> None:
+        if self.rounds and later.batch is not None and self.rounds[-1].batch == later.batch:
+            later = self.rounds.pop().then(later)
+        self.rounds.append(later)
+
     def _sum(self, later: Observed | Section) -> None:
         """Add the sums, and replace costs and order by the later ones."""
         n = len(self.names)
@@ -341,8 +400,9 @@ class Section:
             setattr(self, name, [x + y for x, y in zip(old, new, strict=True)])
         for name in SUMS:
             setattr(self, name, getattr(self, name) + getattr(later, name))
-        costs = zip(self.cost_ns or [None] * n, later.cost_ns or [None] * n, strict=True)
-        self.cost_ns = [new if new is not None else old for old, new in costs]
+        for name in ("cost_ns", "fixed_ns"):
+            costs = zip(getattr(self, name) or [None] * n, getattr(later, name) or [None] * n, strict=True)
+            setattr(self, name, [new if new is not None else old for old, new in costs])
         self.order = later.order or self.order
 
     def to_dict(self) -> dict[str, Any]:
@@ -393,4 +453,5 @@ class Section:
             "workers": len(self.workers), "workers_with_another_order": self.other_orders,
             **({"query_name": self.query_name} if self.query_name is not None else {}),
             **({"native": self.native.to_dict()} if self.native is not None else {}),
+            **({"mesh": mesh.to_dict()} if (mesh := self.mesh) is not None else {}),
         }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -60,12 +60,25 @@ OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WRITE_GOLDEN"})
 """Environment variables of Thalweg that are not settings."""
 
 DEFAULT_POLICY = "auto"
-OF_CHARTS = "chart"
-"""The policy if only a setting of charts is set."""
+OF_OTHERS = ("chart", "mesh", "eddy")
+"""The policies that are used if only settings are set that no other policy takes."""
 OF_THE_PAPER = "a-greedy"
 """The policy that is used if one of its settings is given and no policy is named."""
 DEAD_LETTER = "dead-letter"
 ON_ERROR = ("raise", DEAD_LETTER)
+
+
+def _implied(names: Set[str], arguments: Set[str]) -> dict[str, str]:
+    """Return the policy that settings imply if none is named. `arguments`: those of them that are given in code."""
+    paper, budget = set(takes(OF_THE_PAPER)), {"budget"}
+    others = {policy: set(takes(policy)) - budget for policy in OF_OTHERS}
+    if paper & arguments or (paper & names and not set().union(budget, *others.values()) & arguments):
+        return {"policy": OF_THE_PAPER}
+    for within in (arguments, names):
+        for policy, own in others.items():
+            if own & within:
+                return {"policy": policy}
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +132,7 @@ class AdaptSettings:
 
         >>> AdaptSettings.names()  # doctest: +NORMALIZE_WHITESPACE
         ('policy', 'budget', 'p', 'profile_window', 'alpha', 'chart_parts', 'chart_rounds', 'chart_decay',
-         'chart_threshold', 'slice_rows', 'seed', 'events', 'redact')
+         'chart_threshold', 'routes', 'search', 'search_from', 'eddy_batch', 'slice_rows', 'seed', 'events', 'redact')
         """
         return tuple(
             name for f in fields(cls) for name in ((f.name,) if f.name != "of_policy" else SETTINGS)
@@ -171,11 +184,8 @@ class AdaptSettings:
                     values[name] = current_policy(values[name], f"{where}=")
         _refuse_outside(conf, environ)
         arguments = {name for name in given if given[name] is not None}
-        paper = set(takes(OF_THE_PAPER)) & values.keys()
-        if "policy" not in values and (paper & arguments or (paper and "budget" not in arguments)):
-            values["policy"] = OF_THE_PAPER
-        elif "policy" not in values and (set(takes(OF_CHARTS)) - {"budget"}) & values.keys():
-            values["policy"] = OF_CHARTS
+        if "policy" not in values:
+            values |= _implied(values.keys(), arguments)
         try:
             # A policy that is set outside the code may go with profiling settings in code, and the reverse. Only
             # arguments of one call that contradict each other are refused.
@@ -193,6 +203,15 @@ class AdaptSettings:
             for name in left_out:
                 ignored(name, sources[name], made.policy)
         return made
+
+
+def policy_in_code(given: Mapping[str, Any]) -> Chosen:
+    """Return the policy that arguments set or imply, or the default, whatever is set outside the code.
+
+    >>> policy_in_code({"routes": 4, "policy": None}), policy_in_code({"redact": True})
+    ('mesh', 'auto')
+    """
+    return AdaptSettings.resolve(given, environ={}).policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def predicates(
     # any existing column, for conditions that read none
     anything = Ref("", node.schema.names[0], plain_type(node.schema.types[0]))
     made: list[Predicate | NativePredicate] = []
-    names = _names(conditions)
+    names = names_of(conditions)
     for name, condition, guards in zip(names, conditions, guards_of(conditions), strict=True):
         after = [names[guard] for guard in guards]
         if condition.where == "jvm":
@@ -88,7 +88,7 @@ def _directly_called(expression: Expression, functions: Mapping[str, UserFunctio
     return function if plain and not function.vectorized else None
 
 
-def _names(conditions: Sequence[Condition]) -> list[str]:
+def names_of(conditions: Sequence[Condition]) -> list[str]:
     """Return the texts of the conditions as names. A text that occurs again gets a number."""
     names: list[str] = []
     for condition in conditions:

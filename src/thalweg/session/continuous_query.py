@@ -18,11 +18,12 @@ from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.optimizer.trigger_interval import BUSY, check_busy
 from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.join_select import LOST
-from thalweg.plan.nodes import WindowJoin
+from thalweg.plan.nodes import SourceColumn, WindowJoin
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
+from thalweg.plan.window import Length
 from thalweg.report import Explanation, JoinReport
 from thalweg.report.batch_intervals import batch_paragraph
 from thalweg.report.chart_view import ChartView, chart_of
@@ -31,6 +32,7 @@ from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process, memory_share
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
+from thalweg.session.conditions_chart import chart_of_conditions
 from thalweg.session.explanation import NO_INTERVALS, explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
@@ -61,6 +63,8 @@ class QueryOrigin:
     spark: Any
     """The SparkSession; None if the query runs in this process."""
     running: Running
+    classify_by: tuple[SourceColumn, ...] | None = None
+    """The columns by which rows are classified, under a policy that does that."""
 
 
 class ContinuousQuery:
@@ -82,7 +86,7 @@ class ContinuousQuery:
         self.name = origin.name
         self._functions, self._given, self._data, self._spark = functions, given, data, origin.spark
         self._plans = {plan.policy: plan}
-        self._running, self._statistics = origin.running, known
+        self._running, self._statistics, self._classify_by = origin.running, known, origin.classify_by
         self._args = {key: repr(value) for key, value in origin.args.items()}
         self._parts = AdaptiveParts()
         self._batch_times: BatchTimes | None = None
@@ -118,8 +122,11 @@ class ContinuousQuery:
     def _placed(self, policy: str, places: FilterPlaces) -> QueryPlan:
         """Return the plan for a policy with conditions in these places."""
         engine = "local" if self._spark is None else "spark"
-        aside = self._settings().sets_aside
-        return optimize(self._parsed, engine, policy, self._statistics, sets_aside=aside, filter_places=places)
+        settings = self._settings()
+        return optimize(
+            self._parsed, engine, policy, self._statistics, sets_aside=settings.sets_aside, filter_places=places,
+            classify_by=self._classify_by if settings.classifies else None,
+        )  # fmt: skip
 
     def explain(self) -> Explanation:
         """Describe what will run and, if it has run, what was counted. Nothing runs.
@@ -142,10 +149,18 @@ class ContinuousQuery:
         """
         return self.explained(self.plan, self._parts)
 
-    def chart(self, k: int | None = None, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
-        """Return the chart of the plans of the query's join: at which arrival rates which plan is the best.
+    def chart(
+        self,
+        k: int | None = None,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        *,
+        interval: Length | None = None,
+    ) -> ChartView:
+        """Return the chart of the plans of the query's join: at which arrival rates which plan is the best. For a query
+        of one stream, return the chart of its conditions: at which rates and pass shares which order is the best.
 
-        See :meth:`Join.chart`. With ``policy="chart"`` a query looks its plan up in such a chart after each round.
+        See :meth:`Join.chart` and :meth:`Filters.chart`. With ``policy="chart"`` a query looks its plan up in such a
+        chart after each round. Nothing runs.
 
         Parameters
         ----------
@@ -153,7 +168,10 @@ class ContinuousQuery:
             The number of parts of each range, from 2 to 1000; by default `chart_parts` of the policy ``"chart"``,
             or 10.
         ranges
-            The least and the largest rows per second by stream; by default, what was declared.
+            The least and the largest rows per second by stream; by default, what was declared. For a query of one
+            stream, ``rows_per_second`` and the shares of rows, from 0 to 1, by the text of the conditions.
+        interval
+            For a query of one stream: the time between two batches, 1 second by default.
 
         Returns
         -------
@@ -162,8 +180,9 @@ class ContinuousQuery:
         Raises
         ------
         PlanError
-            If the query has no join of three streams or more, if a rate or the partners of two streams are unknown, or
-            if an argument is wrong.
+            If the query has neither a join of three streams or more nor two conditions that are evaluated in one
+            adaptive chain, if a rate, the partners of two streams or the cost of a condition are unknown, or if an
+            argument is wrong.
 
         Examples
         --------
@@ -178,10 +197,20 @@ class ContinuousQuery:
         ('a', 'b', 'c')
         """
         plan = self.plan
+        if plan.join is None:
+            return chart_of_conditions(
+                plan, self._statistics, self._parts.report(), self._batch_times, self._title(), self._settings(), k,
+                ranges, interval,
+            )  # fmt: skip
         if not isinstance(plan.join, WindowJoin):
             raise PlanError("chart(): this query has no join of streams with windows, so it has only one plan")
+        if interval is not None:
+            raise PlanError(f"chart(interval={interval!r}): it is for queries of one stream; leave it out for a join")
         estimates, settings, limit, title = self._join_estimates(plan)
         return chart_of(title, estimates, settings, _join_report(self._parts.report()), k, ranges, limit)
+
+    def _title(self) -> str:
+        return "Query" if self.name is None else f"Query {self.name}"
 
     def explained(self, plan: QueryPlan, parts: AdaptiveParts) -> Explanation:
         """Explain one run, with its plan and its parts."""
@@ -211,7 +240,7 @@ class ContinuousQuery:
         assert isinstance(plan.join, WindowJoin)
         joined, settings = window_join_plan(plan.join), self._settings().join
         estimates = estimates_of_query(joined, plan.estimates.sources)
-        title = "Query" if self.name is None else f"Query {self.name}"
+        title = self._title()
         memory = memory_of_process() // 2
         if self._spark is not None:
             from thalweg.runtime.spark.joins.attach import parallelism

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from thalweg.runtime.redaction import redacted
 from thalweg.runtime.settings import AdaptSettings, FilterSettings
 from thalweg.session.adaptive_parts import AdaptiveParts
 from thalweg.session.conditions import predicates
+from thalweg.session.query_classifiers import classifiers_of_filter, classifiers_of_join
 from thalweg.session.query_settings import QuerySettings
 
 if TYPE_CHECKING:
@@ -66,21 +67,28 @@ class LocalRun:
         """Return the plan as operators of a simulation: tables are read, streams arrive when the simulation says so."""
         from thalweg.runtime.local.virtual.query import PlanParts, plan_operators
 
-        def filter_plan(node: Filter) -> FilterPlan:
-            return FilterPlan(tuple(predicates(node, self.functions)), of_query=True)
-
         def filter_settings(node: Filter) -> FilterSettings:
             return self.settings.of_filter(self.plan, node)
 
         join_settings = self.settings.join
         parts = PlanParts(
-            self.plan, self.functions, filter_plan, filter_settings, join_settings, self.data, self.settings.redact
+            self.plan,
+            self.functions,
+            self._filter_plan,
+            filter_settings,
+            join_settings,
+            self.data,
+            self.settings.redact,
         )
         return plan_operators(parts, costs)
 
+    def _filter_plan(self, node: Filter) -> FilterPlan:
+        made = tuple(predicates(node, self.functions))
+        return FilterPlan(made, of_query=True, classify_by=classifiers_of_filter(self.plan, node))
+
     def filter(self, node: Filter, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Passing:
         """Return a filter of the plan as an adaptive chain."""
-        plan = FilterPlan(tuple(predicates(node, self.functions)), of_query=True)
+        plan = self._filter_plan(node)
         settings = self.settings.of_filter(self.plan, node)
         part = LocalPart(Tally(), self.listener)
         self.parts.add(node.id, part)
@@ -101,6 +109,7 @@ class LocalRun:
     ) -> Batches:
         """Return the results of the join of the plan, as an adaptive join."""
         plan, settings = window_join_plan(node, timeless=is_timeless(node)), self.settings.join
+        plan = replace(plan, classify_by=classifiers_of_join(self.plan, plan))
         part = LocalPart(JoinTally(), self.listener)
         self.parts.add(node.id, part)
         wanted = JoinRows.LATE if late else JoinRows.RESULTS

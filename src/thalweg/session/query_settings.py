@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.adapt import SETTINGS
+from thalweg.adapt import SETTINGS, classifies
 from thalweg.plan.nodes import Filter, subject
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.joins.join_settings import JoinSettings
@@ -35,6 +35,11 @@ class QuerySettings:
     def policy_name(self) -> str:
         """The name of the policy in plans, reports and `explain`."""
         return self.join.policy_name
+
+    @property
+    def classifies(self) -> bool:
+        """Whether rows of different classes can have different orders."""
+        return classifies(self.join.policy)
 
     @property
     def redact(self) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import chain, count
 from typing import Any
 
 import pyarrow as pa
 
-from thalweg.adapt import Chosen
+from thalweg.adapt import Chosen, check_classified
 from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
@@ -23,7 +23,9 @@ from thalweg.plan.sql.analysis import read_query
 from thalweg.plan.sql.vocabulary import NAMES
 from thalweg.plan.type_rules import type_of
 from thalweg.plan.window import Length, length_of
+from thalweg.runtime.settings import policy_in_code
 from thalweg.session.continuous_query import ContinuousQuery, QueryOrigin
+from thalweg.session.query_classifiers import query_classifiers
 from thalweg.session.query_rounds import QueryRounds, Turns
 from thalweg.session.query_settings import QuerySettings
 from thalweg.session.running import Running
@@ -277,6 +279,14 @@ class Session:
         max_ahead: Length | None = "1 day",
         idle_after: Length | None = None,
         on_error: str = "raise",
+        chart_parts: int | None = None,
+        chart_rounds: int | None = None,
+        chart_decay: float | None = None,
+        chart_threshold: float | None = None,
+        classify_by: Sequence[str] | None = None,
+        routes: int | None = None,
+        search: str | None = None,
+        search_from: str | None = None,
     ) -> ContinuousQuery:
         """Return a continuous query that is parsed, checked and planned. Nothing runs yet.
 
@@ -294,6 +304,15 @@ class Session:
             As for :func:`thalweg.filters`, for the functions and conditions of the query's filters.
         max_matches, max_bytes, plan, objective, max_ahead, idle_after
             As for :func:`thalweg.join`.
+        chart_parts, chart_rounds, chart_decay, chart_threshold
+            As for :func:`thalweg.join`, for ``policy="chart"``.
+        classify_by
+            For ``policy="mesh"``: the columns by which the rows of streams are divided into classes, each with an order
+            of its own: ``["s.sector"]``. They need not occur in the query. They apply to the conditions on their stream
+            and to the probes of its rows in a join. Conditions on joined rows, and streams of which no column is named,
+            have one order. By default, rows are classified by the columns that conditions read and joins compare.
+        routes, search, search_from
+            As for :func:`thalweg.filters`, for ``policy="mesh"``.
         statistics
             What is known in advance about the sources of the query, by alias, and about the partners that their rows
             find, as for :func:`thalweg.join`. It replaces what `s.stream` and `s.table` declare.
@@ -315,9 +334,9 @@ class Session:
 
         Notes
         -----
-        A setting that is not given, except `plan`, `objective`, `statistics`, `max_ahead`, `idle_after` and `on_error`,
-        is read from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``),
-        and then has its default. It is read each time the query is explained or run.
+        A setting that is not given, except `plan`, `objective`, `statistics`, `classify_by`, `max_ahead`, `idle_after`
+        and `on_error`, is read from Spark's configuration (``spark.thalweg.policy``), then from the environment
+        (``THALWEG_POLICY``), and then has its default. It is read each time the query is explained or run.
 
         Examples
         --------
@@ -333,9 +352,12 @@ class Session:
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
             "time_limit": time_limit, "max_matches": max_matches, "max_bytes": max_bytes,
             "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
-            "on_error": on_error,
+            "on_error": on_error, "chart_parts": chart_parts, "chart_rounds": chart_rounds, "chart_decay": chart_decay,
+            "chart_threshold": chart_threshold, "routes": routes, "search": search, "search_from": search_from,
         })  # fmt: skip
         settings = QuerySettings.in_force(given, self._spark)
+        if settings.join.policy == policy_in_code(given):  # a policy from outside ignores it
+            check_classified(classify_by, settings.join.policy)
         if name is not None and (not isinstance(name, str) or not name.strip()):
             raise PlanError(f"name={name!r} must be a non-empty string; leave it out for a query without a name")
         if args is not None and not (isinstance(args, Mapping) and all(isinstance(key, str) for key in args)):
@@ -347,10 +369,15 @@ class Session:
                 Knowledge.merged, self._declared.values(), Knowledge.declared_costs(self._functions.values())
             )
             parsed = read_query(text, catalog, dict(args or {}))
-            made = optimize(parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
+            classified = None if classify_by is None else query_classifiers(classify_by, parsed)
+            planned = partial(
+                optimize, parsed, engine, settings.policy_name, sets_aside=settings.sets_aside,
+                classify_by=classified if settings.classifies else None,
+            )  # fmt: skip
+            made = planned(known=known)
             if statistics is not None:  # checked against the equalities of the plan, which do not depend on them
                 known = known.updated(plan_statistics(statistics, made))
-                made = optimize(parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside)
+                made = planned(known=known)
         except RecursionError:
             raise PlanError(
                 "the query is nested too deeply, by hundreds of levels; write x IN (...) instead of many ORs"
@@ -360,7 +387,7 @@ class Session:
                 raise PlanError(f"plan={plan!r}: the query has no join of windows; leave plan= out")
             settings.join.shape(join_graph(made.join))
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in made.scans}
-        origin = QueryOrigin(name, dict(args or {}), self._spark, self._running)
+        origin = QueryOrigin(name, dict(args or {}), self._spark, self._running, classified)
         return ContinuousQuery(made, dict(self._functions), given, data, known, origin)
 
     def rounds(self, queries: Sequence[ContinuousQuery]) -> QueryRounds:

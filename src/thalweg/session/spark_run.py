@@ -19,6 +19,7 @@ from thalweg.plan.relation import UserFunction
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
 from thalweg.session.adaptive_parts import AdaptiveParts
 from thalweg.session.conditions import predicates
+from thalweg.session.query_classifiers import classifiers_of_filter, classifiers_of_join
 from thalweg.session.query_settings import QuerySettings
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ class SparkRun:
         column: str = ERRORS_COLUMN,
     ) -> Any:
         """Apply a filter of the plan as an adaptive chain."""
-        plan = replace(FilterPlan.of(tuple(predicates(node, self.functions, native))), of_query=True)
+        plan = replace(
+            FilterPlan.of(tuple(predicates(node, self.functions, native))), of_query=True,
+            classify_by=classifiers_of_filter(self.plan, node),
+        )  # fmt: skip
         made = Filters(plan, self.settings.given_to_filter(self.plan, node))
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
@@ -83,6 +87,7 @@ class SparkRun:
     def join(self, node: WindowJoin, frames: Mapping[str, Any], *, late: bool = False) -> Any:
         """Apply the join of the plan as an adaptive join."""
         plan = window_join_plan(node)
+        plan = replace(plan, classify_by=classifiers_of_join(self.plan, plan))
         estimates = estimates_of_query(plan, self.plan.estimates.sources)
         made = Join(plan, {**self.settings.given_to_join(), "buckets": self.buckets}, estimates=estimates)
         made.listeners.append(self.listener)

@@ -1,6 +1,7 @@
 """The time of micro-batches: what one takes whatever its size is, and what each row adds; and the rate of rows.
 
-Answers: `fixed` and `per_row` with their variances, `rate`, and `known`, the same as `Knowledge`.
+Answers: `fixed` and `per_row` with their variances, `certain`, what a row adds beyond doubt, `rate`, and `known`, the
+same as `Knowledge`.
 How: a line is fitted to the times of the micro-batches of a query by least squares, in which a micro-batch counts
 e^(-`DECAY` r) if it is r micro-batches old. The first one after a start is left out, because it loads classes and
 compiled loops.
@@ -29,6 +30,8 @@ DECAY = 0.02
 """How much less a micro-batch counts than the one after it: by a factor of e^-0.02, so that a hundred count."""
 LEAST_BATCHES = 3
 """The least number of micro-batches that a line is fitted to."""
+DEVIATIONS = 2.0
+"""By so many standard deviations the time that a row certainly adds is below that of the fitted line."""
 LEAST_SPREAD = 0.02
 """The least standard deviation of the numbers of rows, as a share of their mean."""
 
@@ -78,6 +81,25 @@ class BatchTimes:
         """The seconds that each row adds; None if unknown."""
         line = self._line()
         return None if line is None else line[1]
+
+    @property
+    def mean_rows(self) -> float:
+        """The mean number of rows of micro-batches; 0 before the first one."""
+        return self.sums[1] / self.sums[0] if self.sums[0] else 0.0
+
+    def certain(self) -> tuple[float, float] | None:
+        """Return the fixed seconds and the seconds per row, of which a row has only what it certainly adds, and the
+        rest is fixed; None if unknown. Micro-batches of the mean size take as long as by the line.
+
+        Noise in the times of micro-batches of similar sizes can make rows look so expensive that no interval seems long
+        enough. Then none would ever be tried, and the sizes would stay as they are."""
+        line = self._line()
+        if line is None:
+            return None
+        fixed, per_row = line
+        deviation = math.sqrt(per_row.variance or 0.0)
+        certain = max(per_row.value - DEVIATIONS * deviation, 0.0)
+        return fixed.value + (per_row.value - certain) * self.mean_rows, certain
 
     def _line(self) -> tuple[Estimate, Estimate] | None:
         if self.batches < LEAST_BATCHES:

@@ -105,7 +105,8 @@ def changes_its_order_only_by_a_verdict(example: Example) -> None:
 
 
 def wants_what_may_be_profiled(example: Example) -> None:
-    """On a row dropped at a position only filters after it are evaluated, and only those that may be profiled."""
+    """On a row dropped at a position only filters after it are evaluated, and only those that may be profiled. If rows
+    take routes of their own, the loop knows which filters are after it."""
     rng = example.rng()
     pipeline = draw_pipeline(rng)
     n = len(pipeline)
@@ -119,13 +120,13 @@ def wants_what_may_be_profiled(example: Example) -> None:
         example.expect(least >= 0, f"wants a number below 0: {wants!r}")
         rows = wants.slice_rows
         example.expect(rows is None or rows >= 1, f"wants slice_rows={rows!r}: it must be at least 1, or None")
-        evaluate = wants.evaluate
+        evaluate, routed = wants.evaluate, getattr(policy, "mesh", None) is not None
         shaped = evaluate.shape == (n, n) and evaluate.dtype == np.bool_
         example.expect(shaped, f"wants evaluate of {evaluate.dtype} {evaluate.shape}, not of bool ({n}, {n})")
         for i in range(n):
             for j, k in enumerate(policy.order):
                 example.expect(
-                    not evaluate[i, k] or (i < j and pipeline.profiled[k]),
+                    not evaluate[i, k] or ((i < j or routed) and pipeline.profiled[k]),
                     f"wants {pipeline.names[k]} evaluated on rows that were dropped at position {i}, although it is at "
                     f"position {j} and profiled={pipeline.profiled[k]}",
                 )
@@ -282,7 +283,7 @@ def refuses_snapshots_of_other_policies(example: Example) -> None:
     guarded = Pipeline(("a", "b", "c"), guards=((), (0,), ()))
     in_guards = make_policy(example.policy, guarded, settings, np.random.default_rng(1))
     for made, wrong in (
-        (policy, {**snapshot, "policy": "eddy"}),
+        (policy, {**snapshot, "policy": "another"}),
         (policy, {**snapshot, "order": [0, 1]}),
         (policy, {**snapshot, "order": [0, 1, 1]}),
         (policy, {**snapshot, "order": [0, 1, 2, 3]}),

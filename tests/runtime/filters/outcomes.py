@@ -1,10 +1,10 @@
-"""Filters that are true, false or raise according to a table, and an oracle for the outcome of each row."""
+"""Filters that are true, false, null or raise according to a table, and an oracle for the outcome of each row."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -12,16 +12,18 @@ import thalweg as tw
 from tests.plan.pipelines import pipelines
 from thalweg.plan import FilterPlan, Pipeline
 
-TRUE, FALSE, RAISES = "T", "F", "E"
+TRUE, FALSE, NULL, RAISES = "T", "F", "N", "E"
+ANSWERS = {TRUE: True, FALSE: False, NULL: None}
 
 
 class Outcomes:
-    """Filter k on row e is `table[e][k]`. It remembers which filter was called on which rows."""
+    """Filter k on row e is `table[e][k]`. It remembers which filter was called on which rows, and how often."""
 
     def __init__(self, table: Sequence[str], pipeline: Pipeline, by_array: Sequence[bool]) -> None:
         self.table = list(table)
         self.pipeline = pipeline
-        self.seen: set[tuple[int, int]] = set()
+        self.by_array = list(by_array)
+        self.calls: Counter[tuple[int, int]] = Counter()
         names = pipeline.names
         self.predicates = tuple(
             tw.predicate(
@@ -36,23 +38,32 @@ class Outcomes:
         )
         self.plan = FilterPlan(self.predicates)
 
-    def _row(self, k: int) -> Callable[[int], bool]:
-        def passes(row: int) -> bool:
-            self.seen.add((k, row))
+    @property
+    def seen(self) -> set[tuple[int, int]]:
+        """The filters and rows that were called together."""
+        return set(self.calls)
+
+    def counts_itself(self, k: int) -> bool:
+        """Whether filter k is called once per evaluation. One of arrays that raises is called again, on fewer rows."""
+        return not (self.by_array[k] and any(row[k] == RAISES for row in self.table))
+
+    def _row(self, k: int) -> Callable[[int], bool | None]:
+        def passes(row: int) -> bool | None:
+            self.calls[k, row] += 1
             if self.table[row][k] == RAISES:
                 raise ValueError(f"row {row}")
-            return self.table[row][k] == TRUE
+            return ANSWERS[self.table[row][k]]
 
         return passes
 
     def _arrow(self, k: int) -> Callable[[pa.Array], pa.Array]:
-        def passes(rows: pa.Array) -> np.ndarray:
+        def passes(rows: pa.Array) -> pa.Array:
             numbers = rows.to_pylist()
-            self.seen |= {(k, row) for row in numbers}
+            self.calls.update((k, row) for row in numbers)
             bad = [row for row in numbers if self.table[row][k] == RAISES]
             if bad:
                 raise ValueError(f"row {bad[0]}")
-            return np.array([self.table[row][k] == TRUE for row in numbers], dtype=bool)
+            return pa.array([ANSWERS[self.table[row][k]] for row in numbers], pa.bool_())
 
         return passes
 
@@ -63,10 +74,13 @@ class Outcomes:
     def may_be_called(self, row: int, k: int) -> bool:
         return all(self.known_true(row, g) for g in self.pipeline.guards[k])
 
+    def drops(self, row: int, k: int) -> bool:
+        return self.table[row][k] in (FALSE, NULL)
+
     def fate(self, row: int) -> bool | list[tuple[str, str]]:
         """Return True if the row passes, False if it is dropped, and otherwise the filters by which it fails."""
         reached = [k for k in range(len(self.pipeline)) if self.may_be_called(row, k)]
-        if any(self.table[row][k] == FALSE for k in reached):
+        if any(self.drops(row, k) for k in reached):
             return False
         raised = [k for k in reached if self.table[row][k] == RAISES]
         return [(self.pipeline.names[k], f"ValueError: row {row}") for k in raised] or True
@@ -77,7 +91,7 @@ def outcomes(draw: st.DrawFn, most_rows: int = 40) -> Outcomes:
     """Few patterns, repeated: only then do slices hold several of a kind. Mostly true, or nothing would be left."""
     pipeline = draw(pipelines(most=5))
     n = len(pipeline)
-    pattern = st.text(st.sampled_from(TRUE * 4 + FALSE + RAISES), min_size=n, max_size=n)
+    pattern = st.text(st.sampled_from(TRUE * 6 + FALSE + NULL + 2 * RAISES), min_size=n, max_size=n)
     patterns = draw(st.lists(pattern, min_size=1, max_size=6))
     table = draw(st.lists(st.sampled_from(patterns), max_size=most_rows))
     return Outcomes(table, pipeline, draw(st.lists(st.booleans(), min_size=n, max_size=n)))

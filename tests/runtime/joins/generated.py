@@ -24,7 +24,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 ALIASES = "abcde"
 MOST_ROWS = {2: 25, 3: 16, 4: 10, 5: 8}
 """By number of streams: a cross product stays small."""
-POLICIES = ("auto", "a-greedy", "sweep", "independent", "local-swaps", "static")
+POLICIES = ("auto", "mesh", "a-greedy", "sweep", "independent", "local-swaps", "static")
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.long_run import examples
 from tests.runtime.joins.test_plan_watch import ON, SPAN, WINDOW, batches, by_duckdb, streams
+from thalweg.cost.plan_chart import Dimension, PlanChart
 from thalweg.events import PlanObserved, read
 from thalweg.optimizer import plan_chart
-from thalweg.optimizer.plan_chart import Dimension, PlanChart
 from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape
@@ -119,8 +119,9 @@ def test_records_say_when_the_rates_have_moved(tmp_path: Any) -> None:
                for alias, table in streams().items()}  # fmt: skip
     list(j.over(**batches(doubled)))
     records = [record for record in read(events) if isinstance(record, PlanObserved)]
-    moves = sum(record.moved for record in records)
-    assert moves == j.report().sections[0].plans.chart.moves > 0
+    followed = j.report().sections[0].plans.chart
+    assert sum(record.moves for record in records) == followed.moves > 0
+    assert sum(record.rounds for record in records) == followed.rounds > 0
     assert all(len(record.rates) == 3 for record in records)
 
 

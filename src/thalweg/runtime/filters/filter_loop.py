@@ -17,14 +17,20 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Chosen, Policy, Settings, make_policy
+from thalweg.adapt.open_route import OpenRoute
 from thalweg.adapt.policy import NEVER, ProfilingRequest, Trial
 from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Profile, SliceResult, Unknown
 from thalweg.kernels.chain import BatchT
 from thalweg.kernels.compiling import compiled_by
+from thalweg.kernels.fabric import large_enough, run_routes
+from thalweg.kernels.lottery import Lottery
+from thalweg.optimizer.mesh.mesh import Mesh
+from thalweg.optimizer.mesh.tree import CompiledTree
 from thalweg.runtime.filters.failed_row import FailedRow, error_text, failed_row_error
 from thalweg.runtime.filters.loop_ledger import LoopLedger, Work
 from thalweg.runtime.filters.pool import Pool
@@ -71,7 +77,7 @@ def make_filter_loop(
 ) -> FilterLoop[BatchT]:
     """Return a new loop with a new policy. Filters, probes of joins, workers, simulations and experiments all create
     their loops here. `recalled`: the order and costs of an earlier run, to start with."""
-    policy = make_policy(options.policy, chain.pipeline, options.profile, rng)
+    policy = make_policy(options.policy, chain.pipeline, options.profile, rng, classified=chain.classified)
     loop = FilterLoop(
         chain, policy, rng, options.slice_rows, dead_letter=options.dead_letter, redact=options.redact
     )  # fmt: skip
@@ -107,6 +113,13 @@ class FilterLoop(Generic[BatchT]):
         self._calm_slices = 0
         self._most_waiting = self.slice_rows // TOGETHER
         self.order = policy.order
+        self.mesh: Mesh | OpenRoute | None = None
+        """The routes of rows; None if all rows follow `order`."""
+        self._classifier: CompiledTree | None = None
+        if getattr(policy, "classifies", False) and not chain.classifiers:
+            policy.classifies = False  # type: ignore[attr-defined]  # there is nothing to classify rows by
+        self.classifies = bool(getattr(policy, "classifies", False))
+        """Whether the policy needs the values by which rows may be classified."""
         self.ledger = LoopLedger(n)
         self.dead_letter = dead_letter
         self.redact = redact
@@ -118,6 +131,7 @@ class FilterLoop(Generic[BatchT]):
         self._mark = 0
         self._profile_tuples = 0
         self._no_profile: Bits = np.zeros((0, n), dtype=bool)
+        self._take_mesh()
 
     @property
     def work(self) -> Work:
@@ -180,7 +194,7 @@ class FilterLoop(Generic[BatchT]):
             begun = clock()
             part = columns.slice(start, length)
             try:
-                done = self.chain.run(part, self.order if trial is None else trial.order)
+                done = self._run(part, length, trial)
             except CallEnded as ended:
                 raise self._time_limit_error(ended, start, length) from None
             keep[start + done.kept] = True
@@ -220,6 +234,49 @@ class FilterLoop(Generic[BatchT]):
         self._hold(columns)
         self._count_profiling()
         return keep
+
+    def _run(self, part: ChainRows, rows: int, trial: Trial | None) -> SliceResult:
+        """Run a slice in the order in force, in that of a trial, or along the routes of a mesh."""
+        mesh, classifier = self.mesh, self._classifier
+        if mesh is None or trial is not None:
+            return self.chain.run(part, self.order if trial is None else trial.order)
+        begun = self.chain.clock()
+        if isinstance(mesh, OpenRoute):
+            done = self._run_open(part, rows, mesh)
+        else:
+            assert classifier is not None, "compiled when the mesh was taken over"
+            route = classifier.classify(part.values(mesh.columns), rows)
+            route = large_enough(route, len(mesh.routes), mesh.least_rows, mesh.default)
+            done = run_routes(self.chain, part, mesh.routes, route, self._lottery(mesh) if mesh.uncertain else None)
+        self.ledger.count_routing(self.chain.clock() - begun - sum(done.ns))
+        return done
+
+    def _run_open(self, part: ChainRows, rows: int, mesh: OpenRoute) -> SliceResult:
+        """Run a slice along a route that is open everywhere. It is counted as one route."""
+        of_row, slices = mesh.slices_of(part.values(mesh.columns), rows)
+        classes, everywhere = len(slices), ((0, len(mesh.order)),)
+        lottery = Lottery(self.rng, slices.tolist(), [everywhere] * classes, self.chain.pipeline.guards)
+        done = run_routes(self.chain, part, [mesh.order] * classes, of_row, lottery, mesh.ruster_rows)
+        assert done.routed is not None
+        done.routed = done.routed.on_one_route(mesh.order)
+        return done
+
+    def _lottery(self, mesh: Mesh) -> Lottery:
+        slices = mesh.slices or ((0.0,) * len(self.order),) * len(mesh.routes)
+        return Lottery(self.rng, slices, mesh.open_sets, self.chain.pipeline.guards)
+
+    def _take_mesh(self) -> Mesh | None:
+        """Take over the policy's mesh. Return it if it has changed; if there is none any more, as one route."""
+        mesh: Mesh | OpenRoute | None = getattr(self.policy, "mesh", None)
+        if mesh is self.mesh:
+            return None
+        before, self.mesh = self.mesh, mesh
+        if isinstance(mesh, OpenRoute):
+            self.ledger.begin_mesh(0, 1)
+            return None
+        self._classifier = None if mesh is None else mesh.tree.compiled()
+        self.ledger.begin_mesh(None if mesh is None else mesh.version, 0 if mesh is None else len(mesh.routes))
+        return mesh or Mesh.one_route(self.order, before.version + 1 if isinstance(before, Mesh) else 0)
 
     def _next_trial(self, columns: ChainRows) -> Trial | None:
         """Return the trial the policy requests, unless siblings have just reported what it would show."""
@@ -277,6 +334,8 @@ class FilterLoop(Generic[BatchT]):
         """Return the work done since the last call."""
         work = self.ledger.take_work()
         work.standing = self.policy.standing
+        if self.mesh is not None:
+            work.predicted_saving_ns, work.realized_saving_ns = getattr(self.policy, "savings_ns", (None, None))
         return work
 
     def cost_ns(self) -> list[float]:
@@ -291,6 +350,10 @@ class FilterLoop(Generic[BatchT]):
         """Continue from the state of a sibling."""
         self.policy.restore(snapshot)
         self.order = self.policy.order
+        mesh: Mesh | None = getattr(self.policy, "mesh", None)
+        if mesh is not None and not set(mesh.columns) <= set(self.chain.classifiers):
+            self.policy.begin(self.order)  # the mesh was found when rows were classified by other columns
+        self._take_mesh()
         self.ledger.take_over_costs(snapshot)
         self.sampler.forget()
 
@@ -298,13 +361,14 @@ class FilterLoop(Generic[BatchT]):
         """Continue in an order that was found elsewhere. Called between batches."""
         self.ledger.begin()
         self.policy.begin(order)
-        self.ledger.count_switch(self.order, self.policy.order, reason)
-        self.order = self.policy.order
+        before, self.order = self.order, self.policy.order
+        self.ledger.count_switch(before, self.order, reason, self._take_mesh())
 
     def recall(self, recalled: RecalledOrder) -> None:
         """Start with the order of an earlier run, and with its costs until the cost of calls here is known."""
         self.policy.begin(recalled.order)
         self.order = self.policy.order
+        self._take_mesh()
         self.ledger.recall_costs(recalled)
         self.sampler.forget()
 
@@ -339,14 +403,15 @@ class FilterLoop(Generic[BatchT]):
         copied = self.sampler.copied(columns)
         if copied is None:
             return
-        rows, places = copied
+        rows, places, ways = copied
         if not self.sampler.fits(rows):
-            order = self.order
+            order, mesh = self.order, self.mesh
             self._show()
-            if self.order != order:
+            if self.order != order or self.mesh is not mesh:
                 return  # these rows were dropped at positions of the previous order
             self.sampler.count = len(places)
-        self.sampler.hold(SampledRows(rows, places, self.order, self.policy.wants().evaluate))
+        evaluate = self.policy.wants().evaluate
+        self.sampler.hold(SampledRows(rows, places, self.order, evaluate, ways))
 
     def _show(self) -> None:
         """Evaluate the waiting rows and pass the outcomes to the policy."""
@@ -357,7 +422,7 @@ class FilterLoop(Generic[BatchT]):
         self.ledger.count_shown(seen)
         self._share(wants, np.concatenate([seen.dropped, seen.known], axis=1))
         self._count_profiling()
-        if self._ask(seen.dropped, seen.known) and self._grows:
+        if self._ask(seen.dropped, seen.known, values=seen.values) and self._grows:
             self.slice_rows = max(self.slice_rows // 2, SLICE_ROWS)
             self._calm_slices = 0
         self._mark = self.chain.clock()  # the time since the last mark counts as re-optimizing
@@ -381,22 +446,29 @@ class FilterLoop(Generic[BatchT]):
         """Evaluate rows that were dropped in the same order."""
         columns = waiting[0].rows.joined([part.rows for part in waiting])
         dropped_at = np.concatenate([part.dropped_at for part in waiting])
-        seen = self.chain.profile(columns, dropped_at, waiting[0].order, waiting[-1].evaluate)
+        ways = [part.place for part in waiting if part.place is not None]
+        place = np.concatenate(ways) if ways else None
+        seen = self.chain.profile(columns, dropped_at, waiting[0].order, waiting[-1].evaluate, place)
         self.ledger.count_profile(seen)
+        if self.classifies:
+            seen.values = columns.values(self.chain.classifiers)
         return seen
 
-    def _ask(self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0) -> bool:
-        """Pass what was observed to the policy. Return whether it changed the order."""
+    def _ask(
+        self, profile: Bits, known: Bits | None = None, *, trial_ns: int = 0, trial_loss_ns: int = 0,
+        values: dict[str, pa.Array] | None = None,
+    ) -> bool:  # fmt: skip
+        """Pass what was observed to the policy. Return whether it changed the order or the mesh."""
         clock = self.chain.clock
         begun = clock()
         siblings = self._shared()  # before the costs are read
         seen = self.ledger.seen(
-            profile, known, siblings, self._batch_rows, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns
+            profile, known, siblings, self._batch_rows, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns, values=values
         )
         verdict = self.policy.update(seen)
         if verdict is not None:
-            self.ledger.count_switch(self.order, verdict.order, verdict.reason)
-            self.order = verdict.order
+            before, self.order = self.order, verdict.order
+            self.ledger.count_switch(before, self.order, verdict.reason, self._take_mesh())
         self.ledger.count_reoptimizing(clock() - begun)
         return verdict is not None
 
@@ -409,7 +481,15 @@ def joined_profiles(parts: Sequence[Profile]) -> Profile:
         [sum(times) for times in zip(*(part.ns for part in parts), strict=True)],
         [sum(errors) for errors in zip(*(part.errors for part in parts), strict=True)],
         np.concatenate([part.known for part in parts]),
+        values=_joined_values([part.values for part in parts]),
     )
+
+
+def _joined_values(parts: Sequence[dict[str, pa.Array] | None]) -> dict[str, pa.Array] | None:
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    return {name: pa.concat_arrays([part[name] for part in found]) for name in found[0]}
 
 
 def next_slice(rows: int, slice_rows: int) -> int:

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Observation
-from thalweg.adapt.policy import Costs, Trial
+from thalweg.adapt.policy import Costs, RouteCounts, Trial
 from thalweg.kernels import Profile, SliceResult
+from thalweg.kernels.filter_chain import RoutedCounts
+from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.runtime.filters.recalled_order import RecalledOrder
 from thalweg.stats import CallCost, UsualWait
 
@@ -29,6 +32,33 @@ class Switch:
     before: tuple[int, ...]
     after: tuple[int, ...]
     reason: str
+    mesh: Mesh | None = None
+    """The mesh from then on, if it changed too; one of a single route if rows take one route again."""
+
+
+@dataclass(slots=True)
+class WorkByRoute:
+    """Counters of one mesh. Lists are indexed by route, those of evaluations then by predicate."""
+
+    version: int
+    rows: list[int]
+    evaluated: list[list[int]]
+    passed: list[list[int]]
+
+    @classmethod
+    def none(cls, version: int, routes: int, n: int) -> WorkByRoute:
+        """Return counters at zero for a mesh of so many routes."""
+        return cls(version, [0] * routes, [[0] * n for _ in range(routes)], [[0] * n for _ in range(routes)])
+
+    def add(self, counts: RoutedCounts) -> None:
+        """Add the counts of a slice."""
+        for r, rows in enumerate(counts.rows.tolist()):
+            if rows:
+                self.rows[r] += rows
+                self.evaluated[r] = [
+                    a + b for a, b in zip(self.evaluated[r], counts.evaluated[r].tolist(), strict=True)
+                ]
+                self.passed[r] = [a + b for a, b in zip(self.passed[r], counts.passed[r].tolist(), strict=True)]
 
 
 @dataclass(slots=True)
@@ -68,6 +98,14 @@ class Work:
     passed_in_force: list[int] = field(default_factory=list)
     standing: str = ""
     """Why the order is kept, in one sentence; empty if the policy gives no reason."""
+    routing_ns: int = 0
+    """Time of classifying rows, of deciding, and of moving rows between operators; part of the processing time."""
+    decisions: int = 0
+    """How often a lottery decided which predicate is next."""
+    routes: WorkByRoute | None = None
+    """The work of the mesh in force by route, since it was adopted or since the work was last taken; None without."""
+    predicted_saving_ns: int | None = None
+    realized_saving_ns: int | None = None
 
     @classmethod
     def none(cls, n: int) -> Work:
@@ -106,6 +144,19 @@ class LoopLedger:
         self._since = [[0] * n, [0] * n, [0] * n, [0] * n]  # evaluated, passed, ns, calls
         self._slices_since = 0
         self._profiling_ns = self._reoptimizing_ns = 0
+        self._routing_ns = self._decisions = 0
+        self._routed: WorkByRoute | None = None  # since the last call of the policy
+
+    def begin_mesh(self, version: int | None, routes: int = 0) -> None:
+        """Begin to count the work of a mesh by route; None: all rows take one route again."""
+        n = len(self.costs)
+        self._routed = None if version is None else WorkByRoute.none(version, routes, n)
+        self.work.routes = None if version is None else WorkByRoute.none(version, routes, n)
+
+    def count_routing(self, ns: int) -> None:
+        """Count time in which rows were classified and moved between operators."""
+        self.work.routing_ns += ns
+        self._routing_ns += ns
 
     def count(self, done: SliceResult, rows: int, order: Order, *, trial: bool = False) -> None:
         """Count a slice. The rows of a trial do not count as rows of the order in force, because they say nothing about
@@ -118,6 +169,15 @@ class LoopLedger:
             work.rows_in_force += rows
             self.rows_since += rows
             self._slices_since += 1
+        routed = done.routed
+        if routed is not None and self._routed is not None and work.routes is not None:
+            self._routed.add(routed)
+            work.routes.add(routed)
+            work.decisions += routed.decisions
+            self._decisions += routed.decisions
+            for call in routed.calls:
+                if call.rows:
+                    self._record(call.predicate, call.rows, call.ns, call.cpu_ns)
         evaluated, passed, ns, calls = self._since
         for k in order:
             count = done.evaluated[k]
@@ -134,17 +194,18 @@ class LoopLedger:
             work.passed[k] += done.passed[k]
             work.busy_ns[k] += done.ns[k]
             work.raised[k] += done.raised[k]
-            self._record(k, count, done.ns[k], done.cpu_ns)
+            if routed is None:
+                self._record(k, count, done.ns[k], None if done.cpu_ns is None else done.cpu_ns[k])
 
-    def _record(self, k: int, rows: int, ns: int, cpu_ns: list[int] | None) -> None:
+    def _record(self, k: int, rows: int, ns: int, cpu_ns: int | None) -> None:
         """Record the duration of a call of predicate k on `rows` rows."""
-        self.costs[k].record(rows, ns if cpu_ns is None else self._waits[k].counted(rows, ns, cpu_ns[k]))
+        self.costs[k].record(rows, ns if cpu_ns is None else self._waits[k].counted(rows, ns, cpu_ns))
 
     def count_profile(self, seen: Profile) -> None:
         """Count the cost of calls on sampled rows. A call that raised ended early and says nothing about the cost."""
         for k, count in enumerate(seen.evaluated):
             if count and not seen.errors[k]:
-                self._record(k, count, seen.ns[k], seen.cpu_ns)
+                self._record(k, count, seen.ns[k], None if seen.cpu_ns is None else seen.cpu_ns[k])
 
     def count_shown(self, seen: Profile) -> None:
         """Count profiled rows that are passed to the policy."""
@@ -177,13 +238,13 @@ class LoopLedger:
         self.work.reoptimizing_ns += ns
         self._reoptimizing_ns += ns
 
-    def count_switch(self, before: Order, after: Order, reason: str) -> None:
-        """Count a switch to another order."""
-        self.work.add_switch(Switch(self.rows_seen, before, after, reason))
+    def count_switch(self, before: Order, after: Order, reason: str, mesh: Mesh | None = None) -> None:
+        """Count a switch to another order, or to another mesh."""
+        self.work.add_switch(Switch(self.rows_seen, before, after, reason, mesh))
 
     def seen(
         self, profile: Bits, known: Bits | None, siblings: tuple[Bits, Bits] | None, batch_rows: int,
-        *, trial_ns: int = 0, trial_loss_ns: int = 0,
+        *, trial_ns: int = 0, trial_loss_ns: int = 0, values: Mapping[str, pa.Array] | None = None,
     ) -> Observation:  # fmt: skip
         """Return what was observed since the last call, for the policy."""
         evaluated, passed, ns, calls = (np.array(counter, dtype=np.int64) for counter in self._since)
@@ -193,21 +254,34 @@ class LoopLedger:
             slices=self._slices_since, calls=calls,
             working_ns=self.working_ns, profiling_ns=self._profiling_ns,
             reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
-            siblings=siblings,
+            siblings=siblings, values=values, routes=self._route_counts(),
         )  # fmt: skip
         self.working_ns = self._profiling_ns = self._reoptimizing_ns = 0
         self.begin()
         return seen
 
+    def _route_counts(self) -> RouteCounts | None:
+        routed = self._routed
+        if routed is None:
+            return None
+        return RouteCounts(
+            routed.version, np.array(routed.rows), np.array(routed.evaluated), np.array(routed.passed),
+            self._routing_ns, self._decisions,
+        )  # fmt: skip
+
     def begin(self) -> None:
         """Reset what was observed of the order in force, because it is obsolete or has been taken."""
-        self.rows_since = self._slices_since = 0
+        self.rows_since = self._slices_since = self._routing_ns = self._decisions = 0
+        if self._routed is not None:
+            self._routed = WorkByRoute.none(self._routed.version, len(self._routed.rows), len(self.costs))
         for counter in self._since:
             counter[:] = [0] * len(counter)
 
     def take_work(self) -> Work:
         """Return the work done since the last call."""
         work, self.work = self.work, Work.none(len(self.costs))
+        if work.routes is not None:
+            self.work.routes = WorkByRoute.none(work.routes.version, len(work.routes.rows), len(self.costs))
         return work
 
     def cost_ns(self) -> list[float]:

@@ -14,6 +14,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from thalweg.adapt.eddy import Eddy
+from thalweg.adapt.eddy_cbr import EddyCbr
 from thalweg.adapt.static import Static
 from thalweg.errors import ThalwegError
 from thalweg.events import Observed, from_json
@@ -23,8 +25,8 @@ TAIL_BYTES = 8 << 20
 """Thousands of records; the last one that fits is usually among the last few."""
 MOST_NS = 1e12
 """A cost above 1,000 seconds per row is taken to be wrong."""
-KEEPS_ITS_ORDER = Static.name
-"""The policy whose records say nothing about which order is good."""
+KEEP_THEIR_ORDER = frozenset({Static.name, Eddy.name, EddyCbr.name})
+"""The policies whose records say nothing about which order is good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def _tail(path: Path) -> list[bytes]:
 
 
 def _fitting(record: Observed, pipeline: Pipeline) -> RecalledOrder | None:
-    if record.policy == KEEPS_ITS_ORDER or not record.rows or sorted(record.predicates) != sorted(pipeline.names):
+    if record.policy in KEEP_THEIR_ORDER or not record.rows or sorted(record.predicates) != sorted(pipeline.names):
         return None
     order = tuple(pipeline.names.index(name) for name in record.order)
     if not pipeline.respects(order):

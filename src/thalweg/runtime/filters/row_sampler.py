@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from thalweg.adapt.policy import ProfilingRequest
 from thalweg.kernels import ChainRows, SliceResult
 
 Bits = NDArray[np.bool_]
+Places = NDArray[np.integer[Any]]
 SPARSE = 0.02
 """The probability below which drawing one number per row costs more than drawing the gaps."""
 
@@ -60,6 +62,8 @@ class SampledRows:
     dropped_at: NDArray[np.int16]
     order: tuple[int, ...]
     evaluate: Bits
+    place: Places | None = None
+    """By row and predicate its position on the way of the row; None if all rows took `order`."""
 
 
 class RowSampler:
@@ -71,6 +75,7 @@ class RowSampler:
         self._guarding = guarding
         self._numbers: list[NDArray[np.int64]] = []  # in the current batch
         self._places: list[NDArray[np.int16]] = []
+        self._ways: list[Places] = []
         self._held: list[SampledRows] = []
         self.count = 0
         """The number of waiting rows, copied or not."""
@@ -78,8 +83,11 @@ class RowSampler:
     def begin_batch(self) -> None:
         """Start a new batch. Rows that were not copied because an error ended the previous batch are discarded."""
         self.count -= sum(map(len, self._numbers))
-        self._numbers.clear()
-        self._places.clear()
+        self._clear()
+
+    def _clear(self) -> None:
+        for each in (self._numbers, self._places, self._ways):
+            each.clear()
 
     def sample(self, done: SliceResult, start: int, rows: int, wants: ProfilingRequest) -> None:
         """Sample rows from a slice that begins at row `start` of its batch."""
@@ -87,6 +95,8 @@ class RowSampler:
         if len(chosen):
             self._numbers.append(start + chosen)
             self._places.append(done.dropped_at[chosen])
+            if done.routed is not None:
+                self._ways.append(done.routed.places(chosen))
             self.count += len(chosen)
 
     def _chosen(self, done: SliceResult, rows: int, wants: ProfilingRequest) -> NDArray[np.int64]:
@@ -108,14 +118,14 @@ class RowSampler:
             dropped = dropped[~done.unknown.any_of(dropped, self._guarding)]
         return dropped
 
-    def copied(self, columns: ChainRows) -> tuple[ChainRows, NDArray[np.int16]] | None:
-        """Return copies of the sampled rows of the current batch and the positions that dropped them, for `hold`; None
-        if there are none."""
+    def copied(self, columns: ChainRows) -> tuple[ChainRows, NDArray[np.int16], Places | None] | None:
+        """Return copies of the sampled rows of the current batch, the positions that dropped them, and the positions of
+        all predicates if rows took several routes, for `hold`; None if there are none."""
         if not self._numbers:
             return None
-        made = columns.take(np.concatenate(self._numbers)), np.concatenate(self._places)
-        self._numbers.clear()
-        self._places.clear()
+        ways = np.concatenate(self._ways) if self._ways else None
+        made = columns.take(np.concatenate(self._numbers)), np.concatenate(self._places), ways
+        self._clear()
         return made
 
     def fits(self, rows: ChainRows) -> bool:
@@ -135,11 +145,10 @@ class RowSampler:
         """Return the copied rows, grouped by order, and remove them from the sample."""
         held = self._held.copy()
         self.forget()
-        return [list(alike) for _, alike in groupby(held, key=lambda part: part.order)]
+        return [list(alike) for _, alike in groupby(held, key=lambda part: (part.order, part.place is None))]
 
     def forget(self) -> None:
         """Discard all sampled rows."""
         self._held.clear()
-        self._numbers.clear()
-        self._places.clear()
+        self._clear()
         self.count = 0

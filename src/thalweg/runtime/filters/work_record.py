@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.events import Observed, Record, Switched, VerdictGiven
+from thalweg.optimizer.mesh.mesh import Mesh
+from thalweg.optimizer.mesh.redaction import redacted_tree
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.loop_ledger import Work
@@ -17,7 +19,7 @@ MOST_SWITCHES = 50
 """The most switches that a record lists one by one, so that a policy that thrashes does not flood the driver."""
 
 
-IF_ANY = ("trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "standing")
+IF_ANY = ("trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "standing", "routing_ns")
 """Fields that are left out of the text while they are zero or empty, as most are most of the time."""
 
 
@@ -39,12 +41,30 @@ def encode(loop: FilterLoop[Any], worker: str, task: Mapping[str, Any] | None = 
             "order": loop.order,
             "cost_ns": [None if math.isnan(c) else round(c, 1) for c in loop.cost_ns()],
             "fixed_ns": [round(c.fixed_ns, 1) if c.known and math.isfinite(c.fixed_ns) else None for c in loop.costs],
-            **switches_of(work),
+            **switches_of(work, redact=loop.redact),
             **in_force(work),
             **counters,
             **some,
+            **_by_route(work, loop.cost_ns()),
         }
     )
+
+
+def _by_route(work: Work, cost_ns: Sequence[float]) -> dict[str, Any]:
+    """Return the counters of the mesh in force; nothing without one."""
+    routes = work.routes
+    if routes is None:
+        return {}
+    costs = [0.0 if math.isnan(cost) else cost for cost in cost_ns]
+    return {
+        "mesh_version": routes.version, "route_rows": routes.rows,
+        "route_evaluated": [sum(evaluated) for evaluated in routes.evaluated],
+        "route_ns": [
+            round(sum(count * cost for count, cost in zip(evaluated, costs, strict=True)))
+            for evaluated in routes.evaluated
+        ],
+        "predicted_saving_ns": work.predicted_saving_ns, "realized_saving_ns": work.realized_saving_ns,
+    }  # fmt: skip
 
 
 def decode(
@@ -73,13 +93,23 @@ def compact(record: Mapping[str, Any]) -> str:
     return json.dumps(record, separators=(",", ":"))
 
 
-def switches_of(work: Work) -> dict[str, Any]:
-    """Return the first `MOST_SWITCHES` switches, and the number of further ones."""
+def switches_of(work: Work, *, redact: bool = False) -> dict[str, Any]:
+    """Return the first `MOST_SWITCHES` switches, and the number of further ones. The last mesh is part of its switch,
+    without values of rows if `redact` is true."""
     listed = work.switches[:MOST_SWITCHES]
+    last = next((s for s in reversed(listed) if s.mesh is not None), None)
     return {
-        "switches": [[s.at, s.before, s.after, s.reason] for s in listed],
+        "switches": [
+            [s.at, s.before, s.after, s.reason, *([_mesh_text(s.mesh, redact)] if s is last and s.mesh else [])]
+            for s in listed
+        ],
         "omitted": len(work.switches) - len(listed),
     }
+
+
+def _mesh_text(mesh: Mesh, redact: bool) -> str:
+    stored = mesh.to_dict()
+    return compact({**stored, "tree": redacted_tree(stored["tree"])} if redact else stored)
 
 
 def in_force(work: Work) -> dict[str, Any]:
@@ -122,9 +152,9 @@ class RecordOrigin:
     ) -> Iterator[Record]:
         """Return two records per switch. `within` names a part of the worker's work."""
         worker = f"{self.worker} {within}" if within else self.worker
-        for at, before, after, reason in switches:
+        for at, before, after, reason, *mesh in switches:
             old, new = (tuple(names[k] for k in order) for order in (before, after))
             yield VerdictGiven(
-                self.run, self.batch, worker, self.policy, at, old, new, reason, self.query, self.start
+                self.run, self.batch, worker, self.policy, at, old, new, reason, self.query, self.start, *mesh
             )  # fmt: skip
             yield Switched(self.run, self.batch, worker, at, new, self.query, self.start)

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from thalweg.adapt.chart import ChartSettings
+from thalweg.cost.plan_chart import Dimension, Place, PlanChart
 from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.plan_chart import Dimension, Place, PlanChart, make_chart
+from thalweg.optimizer.plan_chart import make_chart
 from thalweg.plan.join_shape import Shape
 from thalweg.plan.objective import objective_of
 from thalweg.runtime.joins.join_settings import JoinSettings
@@ -31,6 +32,27 @@ def chart_before_start(estimates: JoinEstimates, settings: JoinSettings, max_byt
         return None
     limit = settings.max_bytes or max_bytes
     return make_chart(estimates, objective_of(settings.objective), made.chart_parts, max_bytes=limit)
+
+
+@dataclass
+class LookedUp:
+    """How a join has followed its chart since the last report."""
+
+    rounds: int = 0
+    moves: int = 0
+    outside: int = 0
+
+    def add(self, lookup: ChartLookup, place: Place) -> None:
+        """Add one look-up. The place is where the join is from now on."""
+        self.rounds += 1
+        self.moves += lookup.moved(place)
+        self.outside += place.is_outside
+
+    def taken(self) -> dict[str, int]:
+        """Return the counts, and begin anew."""
+        found = {"rounds": self.rounds, "moves": self.moves, "outside": self.outside}
+        self.rounds = self.moves = self.outside = 0
+        return {name: count for name, count in found.items() if count}
 
 
 @dataclass
@@ -64,7 +86,7 @@ class ChartLookup:
 
     def _covers(self, rates: Mapping[str, float]) -> bool:
         assert self.chart is not None
-        return all(each.covers(rates[each.stream]) for each in self.chart.dimensions)
+        return all(each.covers(rates[each.name]) for each in self.chart.dimensions)
 
     def renew(self, shares: Mapping[tuple[str, str], float], threshold: float) -> None:
         """Forget a chart that was made here if a share of pairs that join differs from what it was made from."""

@@ -20,6 +20,7 @@ from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.salt import Salt
 from thalweg.kernels.window_chunks import Hashed, WordsOf
 from thalweg.kernels.window_store import ends_of
+from thalweg.optimizer.mesh.column_values import check_classified_type, kind_of
 from thalweg.plan.join_condition import typed
 from thalweg.plan.join_graph import KeyClasses
 from thalweg.plan.join_plan import JoinPlan
@@ -54,6 +55,8 @@ class JoinBinding:
     salt: Salt = dataclass_field(default_factory=Salt.drawn, compare=False)
     """The salt of the hashes of keys. A loop that continues with the windows of another loop hashes their keys again
     with its own salt."""
+    read: Mapping[str, frozenset[str]] = dataclass_field(default_factory=dict, compare=False)
+    """The columns of `schemas` that conditions, times and results read. Rows may be classified by further ones."""
 
     @classmethod
     def of(cls, plan: JoinPlan, schemas: Mapping[str, pa.Schema], salt: Salt | None = None) -> JoinBinding:
@@ -65,6 +68,11 @@ class JoinBinding:
             if alias:
                 _check_column(schemas[alias], alias, column, "select=")
                 needed[alias].add(column)
+        read = {alias: frozenset(names) for alias, names in needed.items()}
+        for alias, column in plan.classify_by or ():
+            _check_column(schemas[alias], alias, column, "classify_by")
+            check_classified_type(schemas[alias].field(column).type, f"{alias}.{column}")
+            needed[alias].add(column)
         plain_schemas = {
             alias: plain_schema(pa.schema([field for field in schemas[alias] if field.name in names]))
             for alias, names in needed.items()
@@ -90,6 +98,7 @@ class JoinBinding:
             {a: length_of(length, unit, f"window of {a}") for a, length in plan.windows.items()},
             {a: length_of(length, unit, f"lateness of {a}") for a, length in plan.lateness.items()},
             kinds, columns, pa.schema(list(zip(map(result_name, columns), types, strict=True))), salt or Salt.drawn(),
+            read,
         )  # fmt: skip
 
     def plain(self, alias: str, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -215,6 +224,23 @@ class JoinBinding:
         hashed classes, and those that are part of a key of several columns."""
         parts = {c for keys in self.key_sets.values() for key in keys if len(key) > 1 for c in key}
         return tuple(c for c, kind in enumerate(self.kinds) if not kind.exact or c in parts)
+
+    @cached_property
+    def classifiers(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns by which rows that probe may be classified, by stream. By default they are the columns that are
+        compared, without those whose values have no classes."""
+        plan = self.plan
+        if plan.classify_by is not None:
+            return {alias: tuple(c for a, c in plan.classify_by if a == alias) for alias in plan.streams}
+        keys = {alias: [plan.graph.column_of[c][alias] for c in self._classes[alias]] for alias in plan.streams}
+        return {
+            alias: tuple(c for c in dict.fromkeys(names) if kind_of(self.schemas[alias].field(c).type) is not None)
+            for alias, names in keys.items()
+        }
+
+    def classified(self, alias: str, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the columns by which rows of a stream may be classified."""
+        return {name: batch.column(name) for name in self.classifiers[alias]}
 
     @cached_property
     def widths(self) -> Mapping[str, Mapping[str, float]]:

@@ -87,9 +87,11 @@ class JoinCounts:
         self._sampled: dict[Pair, int] = {}
         """The report at which each pair was last sampled."""
         self._waiting, self._batches_waiting = dict.fromkeys(stay, 0), 0
-        """Rows and batches since the event time has last advanced."""
+        """Rows and batches since the last round has ended."""
+        self._seen = dict.fromkeys(stay, (0, 0))
+        """Rows and batches since the last report that are counted already."""
         self.observed: dict[str, float] = {}
-        """The rates since the report before the last one in which the event time has advanced, in rows per tick."""
+        """The rates of the last round, in rows per tick."""
         self._begun: int | None = None
         self._latest: int | None = None
         self.elapsed = 0
@@ -102,20 +104,16 @@ class JoinCounts:
         """Add the counters of a report to the means."""
         streams = [one for one in taken if one["stream"] in self.stay]
         done = Done({one["stream"]: _came(one) for one in streams})
-        passed = self._advance(streams)
         for one in streams:
-            self._waiting[one["stream"]] += done.rows[one["stream"]]
-            self._per_report[one["stream"]].add(done.rows[one["stream"]])
-            done.batches += one.get("batches", 0)
+            alias, batches = one["stream"], one.get("batches", 0)
+            self._arrived(alias, done.rows[alias], batches)
+            self._seen[alias] = 0, 0  # the counters of the loop begin anew
+            self._per_report[alias].add(done.rows[alias])
+            done.batches += batches
             done.work_ns += one.get("total_ns", 0)
         self._batches_per_report.add(done.batches)
-        self._batches_waiting += done.batches
-        if passed:  # rows of reports in which no time has passed count with the next one
-            for alias, rows in self._waiting.items():
-                self._rows[alias].add(rows, passed)
-            self._batches.add(self._batches_waiting, passed)
-            self.observed = {alias: rows / passed for alias, rows in self._waiting.items()}
-            self._waiting, self._batches_waiting = dict.fromkeys(self.stay, 0), 0
+        times = [(one.get("first_time"), one.get("last_time")) for one in streams]
+        self._end_round(times)
         if all(isinstance(part, str) for part in loop.shape):
             self._count_probes(loop, streams)
         kept = {to_text(node): frozenset(streams_of(node)) for node in nodes_of(loop.shape)}
@@ -127,6 +125,37 @@ class JoinCounts:
             self._made.setdefault(part, DecayedMean()).add(rows, tried)
         self.rows += sum(done.rows.values())
         return done
+
+    def glance(self, loop: WindowedJoin, least_rows: int) -> bool:
+        """Count the rows that have arrived so far, between two reports. Return whether a round has ended: at least so
+        many rows have arrived since the last one, and time has passed."""
+        for alias in self.stay:
+            counts = loop.counts[alias]
+            lost = counts.late + counts.no_time + counts.no_key + counts.filtered
+            self._arrived(alias, counts.rows - lost, counts.batches)
+        if sum(self._waiting.values()) < least_rows:
+            return False
+        return self._end_round([(loop.counts[alias].first_time, loop.counts[alias].last_time) for alias in self.stay])
+
+    def _arrived(self, alias: str, rows: int, batches: int) -> None:
+        """Count the rows and batches of a stream since the last report that are not counted yet."""
+        seen_rows, seen_batches = self._seen[alias]
+        self._waiting[alias] += rows - seen_rows
+        self._batches_waiting += batches - seen_batches
+        self._seen[alias] = rows, batches
+
+    def _end_round(self, times: Sequence[tuple[int | None, int | None]]) -> bool:
+        """Add the rows since the last round to the means, if time has passed. Otherwise they count with the next one.
+        `times`: the first and the last time of each stream's rows."""
+        passed = self._advance(times)
+        if not passed:
+            return False
+        for alias, rows in self._waiting.items():
+            self._rows[alias].add(rows, passed)
+        self._batches.add(self._batches_waiting, passed)
+        self.observed = {alias: rows / passed for alias, rows in self._waiting.items()}
+        self._waiting, self._batches_waiting = dict.fromkeys(self.stay, 0), 0
+        return True
 
     def _count_probes(self, loop: WindowedJoin, streams: Sequence[Mapping[str, Any]]) -> None:
         """Add what the probes of a multiway join have found: few of the rows that probe find a partner, so their number
@@ -140,10 +169,10 @@ class JoinCounts:
                     partners = -evaluated * math.log1p(-passed / evaluated)
                     self._pairs[pair].add(partners, evaluated * held)
 
-    def _advance(self, streams: Sequence[Mapping[str, Any]]) -> int:
+    def _advance(self, times: Sequence[tuple[int | None, int | None]]) -> int:
         """Return by how much the latest time has advanced, in ticks."""
-        last = max((one["last_time"] for one in streams if one.get("last_time") is not None), default=None)
-        first = min((one["first_time"] for one in streams if one.get("first_time") is not None), default=None)
+        last = max((last for _, last in times if last is not None), default=None)
+        first = min((first for first, _ in times if first is not None), default=None)
         if last is None or first is None:
             return 0
         self._begun = first if self._begun is None else min(self._begun, first)

@@ -10,6 +10,7 @@ can have it as a partner.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, overload
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 Tables = Mapping[str, pa.RecordBatch | pa.Table | WindowStore]
 """The rows of the plan's tables, or the stores that another multiway loop has built from them. Tables do not change."""
+MESH_BYTES = 16 << 10
+"""The most bytes of the meshes of all streams in a snapshot."""
 
 
 class JoinLoop:
@@ -80,6 +83,8 @@ class JoinLoop:
         self.stores |= {a: rows for a, rows in (tables or {}).items() if isinstance(rows, WindowStore)}
         self.trees = {a: graph.tree(a) for a in streams}
         self.chains = {a: options.chain(self.trees[a], self.stores, clock) for a in streams}
+        for alias, chain in self.chains.items():
+            chain.classifiers = binding.classifiers[alias]
         seeds = {a: np.random.default_rng(rng.integers(2**63)) for a in streams}
         probing = LoopOptions(options.policy, options.profile, options.slice_rows)
         self.loops = {a: make_filter_loop(self.chains[a], probing, seeds[a]) for a in streams}
@@ -97,8 +102,9 @@ class JoinLoop:
             return
         batch = admitted.batch
         starts = np.full((len(self.stores) - 1, batch.num_rows), -1, np.int64)
-        rows = ProbeRows(admitted.keys, admitted.times, admitted.ends, starts)
         loop = self.loops[alias]
+        classified = self.binding.classified(alias, batch) if loop.classifies else {}
+        rows = ProbeRows(admitted.keys, admitted.times, admitted.ends, starts, classified)
         if all(len(store) for other, store in self.stores.items() if other != alias):
             found = self.pool.found(alias)
             if found is not None:
@@ -253,8 +259,8 @@ class JoinLoop:
         return {}
 
     def learned(self) -> Mapping[str, Any]:
-        """Return, by stream, what its policy has learned."""
-        return {alias: probing.snapshot() for alias, probing in self.loops.items()}
+        """Return, by stream, what its policy has learned. Meshes for which there is no room are left out."""
+        return with_small_meshes({alias: probing.snapshot() for alias, probing in self.loops.items()})
 
     def learn(self, learned: Mapping[str, Any]) -> None:
         """Continue from what was learned. If it was learned by another policy, the stream starts again, in its current
@@ -262,6 +268,22 @@ class JoinLoop:
         for alias, snapshot in learned.items():
             with suppress(PlanError, KeyError, ValueError, TypeError):
                 self.loops[alias].restore(snapshot)
+
+
+def with_small_meshes(learned: Mapping[str, dict[str, Any]]) -> Mapping[str, dict[str, Any]]:
+    """Return snapshots of policies without the largest meshes, if all meshes have more than `MESH_BYTES` as JSON. They
+    are written in every round. A loop that continues without its mesh searches another one.
+
+    >>> small, large = {"mesh": {"tree": "few values"}}, {"mesh": {"tree": "many values" * 2_000}}
+    >>> with_small_meshes({"a": large, "b": small, "c": {"order": [0]}})
+    {'a': {'mesh': None}, 'b': {'mesh': {'tree': 'few values'}}, 'c': {'order': [0]}}
+    """
+    size_of = {a: len(json.dumps(known["mesh"])) for a, known in learned.items() if known.get("mesh") is not None}
+    left_out = set()
+    while sum(size_of.values()) > MESH_BYTES:
+        left_out.add(max(size_of, key=size_of.__getitem__))
+        size_of = {alias: size for alias, size in size_of.items() if alias not in left_out}
+    return {alias: known | {"mesh": None} if alias in left_out else known for alias, known in learned.items()}
 
 
 @overload

@@ -39,7 +39,10 @@ class TaggedColumns:
     def columns(self) -> tuple[Column, ...]:
         """The streams and columns: those of results, then the others that are read. `lost` comes after them."""
         binding = self.binding
-        carried = [(a, name) for a in binding.plan.streams for name in binding.schemas[a].names]
+        # not those by which rows are only classified: a policy does not change the columns of an answer
+        carried = [
+            (a, name) for a in binding.plan.streams for name in binding.schemas[a].names if name in binding.read[a]
+        ]
         columns = (*binding.columns, *(column for column in carried if column not in binding.columns))
         found: dict[str, Column] = {}
         for column in columns:

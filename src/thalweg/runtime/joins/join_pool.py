@@ -1,11 +1,12 @@
-"""What the streams of one join share under `auto`: a budget, and the order of probes of a hub.
+"""What the streams of one join share under `auto` and `mesh`: a budget, and the order of probes of a hub.
 
 The budget is a share of all time of the join, so a stream that has something to learn can spend what the others do not.
 
 A stream that has keys in common with only one other stream, its *hub*, reaches every further window through it. In
 `a.x = b.x AND a.y = c.y AND a.z = d.z`, a row of `b` finds rows of `a`, and each of these finds partners in `c` and
 `d`, or none, as when it arrived. So the order of the hub's probes is good for `b`, too, and `b` uses it until it has
-profiled enough of its rows. It profiles them when the budget is not needed elsewhere.
+profiled enough of its rows. It profiles them when the budget is not needed elsewhere. A stream whose rows take several
+routes keeps its routes.
 
 Guarantee: only what policies learn is shared, so results do not change.
 Cost: a comparison of two orders per batch.
@@ -16,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thalweg.adapt.auto import Auto
+from thalweg.adapt.mesh import MeshPolicy
 from thalweg.adapt.policy import Policy
 from thalweg.adapt.profiling_budget import PooledBudget
 from thalweg.plan.join_graph import JoinTree
@@ -32,7 +34,7 @@ class JoinPool:
 
     def __init__(self, trees: Mapping[str, JoinTree], policies: Mapping[str, Policy]) -> None:
         self._trees = trees
-        self._autos = {alias: policy for alias, policy in policies.items() if isinstance(policy, Auto)}
+        self._autos = {alias: policy for alias, policy in policies.items() if isinstance(policy, Auto | MeshPolicy)}
         hubs = {alias: hub_of(trees[alias]) for alias in self._autos}
         self._hubs = {alias: hub for alias, hub in hubs.items() if hub in self._autos}
         self._pipelines = {alias: trees[alias].pipeline() for alias in self._hubs}

@@ -71,7 +71,7 @@ def take_counters(loop: WindowedJoin, extras: Extras | None = None) -> Taken:
             "window_rows": len(window), "window_bytes": window.nbytes, "most_matches": counts.most_matches,
             "hottest": counts.hottest, "limit": limit, "watermark": _current(loop.watermarks.streams[alias]),
             "tick_ns": loop.binding.tick_ns, "batches": counts.batches, "first_time": counts.first_time,
-            "last_time": counts.last_time, **switches_of(work), **in_force(work),
+            "last_time": counts.last_time, **switches_of(work, redact=loop.options.redact), **in_force(work),
             **{name: getattr(work, name) for name in IF_ANY}, "compiling_ns": work.compiling_ns + counts.compiling_ns,
             **extras.get(alias, {}),
         }  # fmt: skip

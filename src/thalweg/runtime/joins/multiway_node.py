@@ -45,6 +45,13 @@ class MultiwayNode(JoinNode):
         }
         self._trees = {side: self._graph.tree(side) for side in self.sides}
         self._chains = {side: options.chain(self._trees[side], self._stores, clock) for side in self.sides}
+        self._classified = {
+            side: binding.schemas[part] for side, part in zip(self.sides, shape, strict=True)
+            if isinstance(part, str) and part in binding.plan.streams
+        }  # fmt: skip
+        """The columns of the inputs whose rows may be classified: streams, not kept results."""
+        for side in self._classified:
+            self._chains[side].classifiers = binding.classifiers[side]
         probing = LoopOptions(options.policy, options.profile, options.slice_rows)
         self._loops = {
             side: make_filter_loop(self._chains[side], probing, np.random.default_rng(rng.integers(2**63)))
@@ -148,7 +155,16 @@ class MultiwayNode(JoinNode):
     def _probe_rows(self, side: str, part: PartialRows) -> ProbeRows:
         keys = {key: self._words(key, part.batch) for key in self._stores[side].keys}
         starts = np.full((len(self.sides) - 1, part.num_rows), -1, np.int64)
-        return ProbeRows(keys, part.times, part.ends, starts)
+        return ProbeRows(keys, part.times, part.ends, starts, self._classifying(side, part))
+
+    def _classifying(self, side: str, part: PartialRows) -> Mapping[str, pa.Array]:
+        """Return the columns by which rows may be classified, if the policy asks for them. A window does not hold all
+        of them, so rows that are restored have null there."""
+        loop = self._loops[side]
+        if not loop.classifies or part.classified:
+            return part.classified
+        schema = self._classified[side]
+        return {name: pa.nulls(part.num_rows, schema.field(name).type) for name in loop.chain.classifiers}
 
     def _words(self, key: KeyClasses, batch: pa.RecordBatch) -> Words:
         words = [batch.column(batch.schema.get_field_index(word_column(self._class_of[c]))).to_numpy() for c in key]

@@ -2,8 +2,8 @@
 
 Answers: after each report of a join, whether it should keep other sub-joins from now on, and why.
 How: what is counted (`join_counts`) gives the costs of plans. The plan with the least CPU time is searched
-(`search_plans`), or looked up in a chart (`chart_lookup`). The times of plans that have run are corrected by what they
-took.
+(`search_plans`), or looked up in a chart (`chart_lookup`). Computed times are corrected by what plans took
+(`plan_times`).
 A plan is changed if that saves at least `GAIN` of the time, and if what it saves in as much time as the streams have
 run so far, divided by one plus the number of changes so far, is more than what building its sub-joins costs.
 Guarantee: the results do not depend on the plan. Sampling and searching take about `BUDGET` of the time of the join:
@@ -25,21 +25,22 @@ from thalweg.adapt.chart import ChartSettings
 from thalweg.cost.join_bytes import limited_bytes, part_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
+from thalweg.cost.plan_chart import Place, PlanChart
 from thalweg.errors import JoinLimitError
 from thalweg.formatting import few_digits, percent, time_span
 from thalweg.optimizer.choose_plan import ALL_PLANS, PlanChoice
-from thalweg.optimizer.plan_chart import Place, PlanChart
 from thalweg.optimizer.plan_scores import CAUTION, plan_text
 from thalweg.optimizer.point_scores import PointScores, best_at
 from thalweg.optimizer.search_plans import NodeCost, all_plans, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, as_shape, nodes_of, streams_of
 from thalweg.plan.objective import LEAST_CPU, Objective, objective_of
-from thalweg.runtime.joins.chart_lookup import ChartLookup
+from thalweg.runtime.joins.chart_lookup import ChartLookup, LookedUp
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_counts import Done, Estimating, JoinCounts, Pair, add_sample
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.joins.plan_times import PlanTimes
 from thalweg.runtime.joins.rebuilt_join import rebuilt
 from thalweg.stats.decayed_mean import DecayedMean
 
@@ -51,6 +52,9 @@ SEARCH_NS = 150_000
 """The expected time of a search for the cheapest plan, divided by the number of sets of streams: that of a star."""
 GAIN = 0.15
 """The share of the time that another plan must save."""
+ROUND_ROWS = 10_000
+"""In this process a join that follows a chart looks its plan up whenever at least so many rows have arrived, and at
+every report."""
 LEAST_ROWS = 5_000
 """Rows that must have been joined before a plan is changed."""
 ENOUGH_REPORTS = 10
@@ -115,13 +119,13 @@ class PlanWatch:
         self.counts = JoinCounts(graph, stay, declared, scale, estimating)
         self.objective = objective
         self.lookup = lookup
+        self._looked_up = LookedUp()
         self.is_charted = lookup is not None
         """Whether the user wants a chart to be followed."""
         self.shape: Shape = shape or graph.aliases
         self.max_bytes = max_bytes
         self._rng = np.random.default_rng(seed)
-        self._factors: dict[str, DecayedMean] = {}
-        """By plan, the time that it took over the time that was computed."""
+        self._times = PlanTimes()
         self._refused: dict[str, tuple[Part, ...]] = {}
         """Plans that needed too much memory, with the sub-joins that they kept."""
         self._spent_ns = self._work_ns = 0
@@ -165,7 +169,7 @@ class PlanWatch:
                     add_sample(taken, one, other, found, counts.rows_when_full(loop, other))
             numbers = counts.numbers(loop)
             if numbers is not None:
-                if can_pay and refused is None:
+                if refused is None:
                     self._correct(loop, numbers, done)
                 best = self._next_plan(loop, numbers, record, can_pay=can_pay)
                 if best is not None and refused is None:  # a report has one change
@@ -175,6 +179,7 @@ class PlanWatch:
             self._spent_ns += thread_time_ns() - begun
         self._held = {alias: len(window) for alias, window in loop.windows.items()}
         counts.reports += 1
+        record |= self._looked_up.taken()
         if self._standing:
             record["standing"] = self._standing
         if self.change is not None:
@@ -196,9 +201,7 @@ class PlanWatch:
         place = self._look_up(numbers, can_choose=can_pay and self._can_search())
         if place is None:
             return None
-        moved = self.lookup.moved(place)
-        if self.is_charted:
-            record |= {"moved": moved, "outside": place.is_outside}
+        self._looked_up.add(self.lookup, place)
         if plan_text(place.plan) in self._refused:
             return self._search(numbers) if can_pay and self._can_search() else None
         return place.plan
@@ -228,11 +231,28 @@ class PlanWatch:
         kept = [frozenset(streams_of(node)) for node in nodes_of(self.shape)]
         parts = {frozenset([alias]) for alias in self.graph.aliases} | set(kept[:-1])
         return {
-            "expected_ns": float(work_ns(self.shape, coming)) * self._factor(plan_text(self.shape)),
+            "expected_ns": float(work_ns(self.shape, coming)) * self._times.factor(plan_text(self.shape)),
             "expected_results": float(coming.rate(kept[-1])),
             "expected_rows": sum(float(stored_rows(part, coming)) for part in parts),
             "expected_bytes": float(plan_bytes(self.shape, coming)),
         }
+
+    def glanced(self, loop: WindowedJoin) -> WindowedJoin:
+        """Look the plan up between two reports if enough rows have arrived. Return a loop of the plan from now on."""
+        if self.lookup is None or self.lookup.chart is None or self.change is not None:  # a report has one change
+            return loop
+        if not self.counts.glance(loop, ROUND_ROWS) or self.counts.rows < LEAST_ROWS:
+            return loop
+        begun = thread_time_ns()
+        rates = self.counts.rates()
+        if self.lookup.chart.knows(rates):
+            place = self.lookup.chart.at(rates)
+            self._looked_up.add(self.lookup, place)
+            numbers = self.counts.numbers(loop) if place.plan != self.shape else None
+            if numbers is not None:
+                self._choose(loop, numbers, place.plan)
+        self._spent_ns += thread_time_ns() - begun
+        return self.applied(loop)
 
     def applied(self, loop: WindowedJoin) -> WindowedJoin:
         """Return a loop of the plan that was chosen: the same one if it has not changed."""
@@ -263,7 +283,10 @@ class PlanWatch:
         self.change = PlanChange(plan_text(before), plan_text(instead), reason)
 
     def _correct(self, loop: WindowedJoin, numbers: JoinNumbers, done: Done) -> None:
-        """Compare the time that the plan in force took with what is computed for the rows that came."""
+        """Compare the time that the plan in force took with what is computed for the rows that came, if windows were
+        full: rows that find an empty window cost next to nothing."""
+        if self.counts.elapsed < 2 * max((stay for stay in self.counts.stay.values() if stay is not None), default=0):
+            return
         held: dict[str, Any] = {
             alias: max((len(window) + self._held.get(alias, 0)) / 2.0, 1.0) for alias, window in loop.windows.items()
         }
@@ -272,17 +295,7 @@ class PlanWatch:
             self.graph, rates, held, numbers.shares, numbers.columns, numbers.widths, float(done.batches),
             numbers.counted,
         )  # fmt: skip
-        computed = float(work_ns(loop.shape, came))
-        if computed > 0 and done.work_ns > 0:
-            mean = self._factors.setdefault(plan_text(loop.shape), DecayedMean())
-            mean.add(done.work_ns, computed)
-
-    def _factor(self, plan: str) -> float:
-        own = self._factors.get(plan)
-        if own is not None and own.of:
-            return own.mean
-        now = self._factors.get(plan_text(self.shape))
-        return now.mean if now is not None and now.of else 1.0
+        self._times.add(plan_text(loop.shape), done.work_ns, float(work_ns(loop.shape, came)))
 
     def _search(self, numbers: JoinNumbers) -> Shape:
         """Return the best plan for the numbers of the next reports."""
@@ -330,17 +343,16 @@ class PlanWatch:
 
     def _choose(self, loop: WindowedJoin, numbers: JoinNumbers, best: Shape) -> None:
         """Change to a plan if that pays."""
-        current = plan_text(loop.shape)
-        now = float(work_ns(loop.shape, numbers)) * self._factor(current)
-        plan = plan_text(best)
+        current, plan = plan_text(loop.shape), plan_text(best)
         if plan == current or plan in self._refused or best == loop.shape:
             return
-        then = float(work_ns(best, numbers)) * self._factor(plan)
+        now = float(work_ns(loop.shape, numbers)) * self._times.factor(current)
+        then = float(work_ns(best, numbers)) * self._times.factor(plan)
         size = float(limited_bytes(best, numbers, self.counts.stay))
         if size > SPARE * self.max_bytes:
             return
         stay = self.counts.elapsed / (1 + self._changes)  # plans that have changed often stay less long
-        build = rebuild_ns(best, numbers) * self._factor(plan)
+        build = rebuild_ns(best, numbers) * self._times.factor(plan)
         if self.objective.name == "balance":
             self._change_balance(loop.shape, best, numbers, pays=build <= GAIN * now * stay)
             return
@@ -386,7 +398,8 @@ class PlanWatch:
             "plan": plan_text(self.shape), "shape": self.shape, "changes": self._changes, "spent_ns": self._spent_ns,
             "work_ns": self._work_ns, "max_bytes": self.max_bytes,
             "refused": {plan: [sorted(part) for part in parts] for plan, parts in self._refused.items()},
-            "factors": {plan: mean.rounds for plan, mean in self._factors.items()}, **self.counts.snapshot(),
+            "times": self._times.snapshot(), "region": None if self.lookup is None else self.lookup.region,
+            **self.counts.snapshot(),
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -397,8 +410,9 @@ class PlanWatch:
         self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
         if self.max_bytes <= snapshot["max_bytes"]:  # with more memory, plans that needed too much may fit
             self._refused = {p: tuple(map(frozenset, parts)) for p, parts in snapshot["refused"].items()}
-        for plan, rounds in snapshot["factors"].items():
-            self._factors.setdefault(plan, DecayedMean()).restore(rounds)
+        self._times.restore(snapshot["times"])
+        if self.lookup is not None and snapshot["region"] is not None:
+            self.lookup.region = tuple(snapshot["region"])
         self.counts.restore(snapshot)
 
 

@@ -14,7 +14,7 @@ without one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -132,7 +132,7 @@ class TreeLoop:
             self._worked(alias, begun)
             return
         rows = self._rows(alias, admitted)
-        part, looked = self._part(alias, rows), self._looked()
+        part, looked = self._entering(alias, admitted, rows), self._looked()
         for made in self._push_up(alias, *self.leaves[alias], part):
             matches.add(made.origin)
             if matches.most > self.limits.max_matches:
@@ -161,7 +161,7 @@ class TreeLoop:
     def enter(self, alias: str, batch: pa.RecordBatch) -> PartialRows | None:
         """Return the rows in the form that the stream's leaf takes; None if none of them can have partners."""
         admitted = self.intake.admit(alias, batch)
-        return None if admitted is None else self._part(alias, self._rows(alias, admitted))
+        return None if admitted is None else self._entering(alias, admitted, self._rows(alias, admitted))
 
     def leave(self, part: PartialRows) -> pa.RecordBatch:
         """Return the rows that the root has put together as results, without those that fail a check by value."""
@@ -336,6 +336,10 @@ class TreeLoop:
 
     def _rows(self, alias: str, admitted: Admitted) -> WindowRows:
         return WindowRows(self.binding.held(alias, admitted.batch), admitted.keys, admitted.times, admitted.ends)
+
+    def _entering(self, alias: str, admitted: Admitted, rows: WindowRows) -> PartialRows:
+        """Return new rows as they enter the tree, with the columns by which they may be classified."""
+        return replace(self._part(alias, rows), classified=self.binding.classified(alias, admitted.batch))
 
     def _part(self, alias: str, rows: WindowRows) -> PartialRows:
         columns = [*rows.batch.columns, *self._words(alias, rows)]

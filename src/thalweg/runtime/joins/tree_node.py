@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,8 @@ class PartialRows:
     ends: Words
     origin: Words
     """For each row, the row of the batch at the leaf from which it was made; in the order of the batch."""
+    classified: Mapping[str, pa.Array] = field(default_factory=dict)
+    """The columns by which rows may be classified, by name; only for rows of a stream that have not been joined yet."""
 
     @property
     def num_rows(self) -> int:
@@ -40,7 +42,10 @@ class PartialRows:
     def slice(self, start: int, length: int) -> PartialRows:
         """Return a part of the rows without copying."""
         part = slice(start, start + length)
-        return PartialRows(self.batch.slice(start, length), self.times[part], self.ends[part], self.origin[part])
+        classified = {name: values.slice(start, length) for name, values in self.classified.items()}
+        return PartialRows(
+            self.batch.slice(start, length), self.times[part], self.ends[part], self.origin[part], classified
+        )
 
 
 class JoinNode(ABC):

@@ -13,6 +13,7 @@ from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.kernels import FilterChain
 from thalweg.kernels.compiling import WorkingClock
+from thalweg.optimizer.mesh.column_values import is_classifier
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
 from thalweg.runtime.filters.outcome import (
@@ -57,6 +58,7 @@ class Filtering(Operator):
         """Create a new loop, and return the schema of the output."""
         schema = schemas[PORT]
         self._find(schema)
+        refuse_classifiers(self._plan, schema)
         self.loop = self._make(clock, rng)
         if self._wanted.wanted is Wanted.KEPT:
             return schema
@@ -73,7 +75,7 @@ class Filtering(Operator):
         """Return the wanted rows of one batch."""
         if not rows.schema.equals(self._schema):
             self._find(rows.schema)
-        keep = self.loop.process(rows.select(self._found).rename_columns(list(self._plan.columns)))
+        keep = self.loop.process(rows.select(self._found).rename_columns(list(self._plan.needed)))
         wanted, column = self._wanted.wanted, self._wanted.errors_column
         yield rows_and_errors(rows, keep, self.loop.take_failures(), wanted, column)
 
@@ -111,6 +113,7 @@ def filter_batches(
     check_wanted(wanted, settings, column, ())
     if isinstance(batches, (pa.Table, pa.RecordBatch)):
         plan.columns_in(batches.schema.names)
+        refuse_classifiers(plan, batches.schema)
         check_wanted(wanted, settings, column, batches.schema.names)
         batches = batches.to_batches() if isinstance(batches, pa.Table) else [batches]
     elif not isinstance(batches, Iterable) or isinstance(batches, (str, bytes, Mapping)) or _of_pandas(batches):
@@ -152,6 +155,13 @@ def _filtered(
     finally:
         if ready and operator.loop.work.rows:
             report()
+
+
+def refuse_classifiers(plan: FilterPlan, schema: pa.Schema) -> None:
+    """Raise `PlanError` if rows would be classified by a column of a nested type. In later batches such values count as
+    unseen."""
+    unknown = {field.name: str(field.type) for field in schema if not is_classifier(field.type)}
+    plan.refuse_classifiers(unknown, schema.names)
 
 
 def refuse_native(plan: FilterPlan) -> None:

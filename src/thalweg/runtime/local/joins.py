@@ -229,7 +229,7 @@ def _joined(
                 some = True
                 yield out
             if watch is not None:
-                operator.loop = watch.within_limit(operator.loop)
+                operator.loop = watch.glanced(watch.within_limit(operator.loop))
             for following in sources[alias]:
                 _alike(alias, following, schemas[alias])
                 waiting[alias], times[alias] = following, _times(rounds, alias)

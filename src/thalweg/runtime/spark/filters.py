@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as F
 
 from thalweg.errors import PlanError
@@ -34,6 +34,12 @@ from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.spark.worker_python import warn_of_another_python
 
+CLASSIFIERS = (
+    types.StringType, types.BinaryType, types.BooleanType, types.NumericType, types.DateType, types.TimestampType,
+    types.TimestampNTZType, types.NullType,
+)  # fmt: skip
+"""The types of columns by which rows can be classified. Texts of a given length are texts."""
+
 
 def attach(
     df: DataFrame,
@@ -46,6 +52,9 @@ def attach(
 ) -> tuple[DataFrame, ObservationFetch | None]:
     """Return the filtered DataFrame and, for a batch DataFrame, the fetch of what its first action observed."""
     names = plan.columns_in(df.columns)
+    if plan.classify_by is not None:
+        unknown = {f.name: f.dataType.simpleString() for f in df.schema if not isinstance(f.dataType, CLASSIFIERS)}
+        plan.refuse_classifiers(unknown, df.columns)
     if not hasattr(F, "arrow_udf"):
         raise PlanError(
             "this PySpark has no arrow_udf; Thalweg needs PySpark 4.1 or newer: pip install 'thalweg[spark]'"

@@ -36,6 +36,7 @@ class PickledPlan:
     """The digests of the `setup` functions, by predicate; predicates without one are missing."""
     names: tuple[str, ...]
     of_query: bool = False
+    classify_by: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, plan: FilterPlan) -> PickledPlan:
@@ -46,11 +47,11 @@ class PickledPlan:
             _refuse_unpicklable(plan.predicates)
             raise
         setups = {p.name: digest_of(pickled(p.setup)) for p in plan.predicates if p.setup is not None}
-        return cls(data, digest_of(data), setups, plan.pipeline.names, plan.of_query)
+        return cls(data, digest_of(data), setups, plan.pipeline.names, plan.of_query, plan.classify_by)
 
     def open(self) -> FilterPlan:
         """Return the plan with its own functions; two calls share nothing."""
-        return FilterPlan(cloudpickle.loads(self.data), of_query=self.of_query)
+        return FilterPlan(cloudpickle.loads(self.data), of_query=self.of_query, classify_by=self.classify_by)
 
 
 def pickled(value: object) -> bytes:

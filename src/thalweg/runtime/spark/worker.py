@@ -113,7 +113,7 @@ def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, m
     loop.begin(f"partition {context.partitionId()}" if context else "the input")
     _watch(loop, task, mark)
     assert isinstance(loop.chain, FilterChain)
-    columns_read = list(loop.chain.plan.columns)
+    columns_read = list(loop.chain.plan.needed)
     loop.take_work()  # of an earlier task that ended early; it is not reported
     worker = _worker()
     task_name = name_of(context)

@@ -12,7 +12,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.runtime.spark.deployments import changing_values, native_over_connect, one_join, one_query, one_sql
+from tests.runtime.spark.deployments import (
+    changing_values,
+    mesh_over_connect,
+    native_over_connect,
+    one_join,
+    one_query,
+    one_sql,
+)
 from tests.runtime.spark.deployments.input_files import write_files
 from tests.runtime.spark.deployments.join_files import write_streams
 from tests.runtime.spark.deployments.processes import answer
@@ -39,6 +46,7 @@ def main(folder: str, where: str = "", *settings: str) -> None:
     if where.startswith("remote:"):
         told["native"] = native_over_connect.run(spark, Path(folder) / "native")
         told["captured"] = changing_values.run(spark, Path(folder) / "captured")
+        told["mesh"] = mesh_over_connect.run(spark, Path(folder) / "mesh")
     print(json.dumps(told))
 
 

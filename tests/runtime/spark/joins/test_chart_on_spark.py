@@ -26,7 +26,8 @@ def test_a_chart_is_followed_in_each_bucket(spark: SparkSession, tmp_path: Path)
     streams = files(tmp_path / "in", {alias: tables[:3] for alias, tables in data.items()})
     whole = {alias: pa.concat_tables(tables) for alias, tables in data.items()}
     j = tw.join(
-        ON, f"{WINDOW} seconds", "ts", buckets=2, select=["a.id", "b.id", "c.id"], policy="chart", statistics=KNOWN
+        ON, f"{WINDOW} seconds", "ts", buckets=2, select=["a.id", "b.id", "c.id"], policy="chart", statistics=KNOWN,
+        seed=1,
     )  # fmt: skip
     run(j(**streaming(spark, streams)), tmp_path)
     for alias, each in streams.items():  # the query is started again with more rows
@@ -59,7 +60,8 @@ def test_a_finished_dataframe_has_no_rate_in_the_chart(spark: SparkSession, tmp_
     streams = files(tmp_path / "in", data)
     whole = {alias: pa.concat_tables(tables) for alias, tables in data.items()}
     j = tw.join(
-        ON, f"{WINDOW} seconds", "ts", buckets=2, select=["a.id", "b.id", "c.id"], policy="chart", statistics=KNOWN
+        ON, f"{WINDOW} seconds", "ts", buckets=2, select=["a.id", "b.id", "c.id"], policy="chart", statistics=KNOWN,
+        seed=1,
     )  # fmt: skip
     table = streams["c"].finished(spark).drop("ts")
     run(j(a=streams["a"].stream(spark), b=streams["b"].stream(spark), c=table), tmp_path)

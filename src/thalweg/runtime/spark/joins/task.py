@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thalweg.cost.plan_chart import PlanChart
 from thalweg.kernels.window_store import WindowStore
 from thalweg.optimizer.choose_plan import PlanChoice
-from thalweg.optimizer.plan_chart import PlanChart
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from thalweg.errors import PlanError
 from thalweg.optimizer.choose_order import with_order
-from thalweg.optimizer.trigger_interval import shortest_interval
+from thalweg.optimizer.trigger_interval import interval_to_try, shortest_interval
 from thalweg.plan.nodes import SpreadBy, WindowJoin
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
@@ -140,12 +140,13 @@ AUTO = "auto"
 
 
 def automatic_trigger(times: BatchTimes, busy: float) -> dict[str, str] | None:
-    """Return the trigger with the shortest interval in which a query is not busier than it may be; None, which is
-    Spark's default, if it is not known or if there is none."""
-    fixed, per_row, rate = times.fixed, times.per_row, times.rate
-    if fixed is None or per_row is None or rate is None:
+    """Return the trigger with the shortest interval in which a query is not busier than it may be, or a longer one than
+    so far if it seems that there is none but that is not known well; None, which is Spark's default, if nothing is
+    known or if there is none."""
+    certain, rate = times.certain(), times.rate
+    if certain is None or rate is None:
         return None
-    interval = shortest_interval(fixed.value, per_row.value, rate, busy)
+    interval = interval_to_try(*certain, rate, times.mean_rows, busy) or shortest_interval(*certain, rate, busy)
     return None if interval is None else {"processingTime": f"{round(interval * 1000)} milliseconds"}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.plan.pipelines import pipelines, valid_orders
-from thalweg.adapt.cost_model import CostModel
+from thalweg.cost.filter_order import CostModel
 from thalweg.cost.pipeline import best_order, order_cost
 from thalweg.plan import Pipeline
 

@@ -1,0 +1,98 @@
+"""The profiled rows from which a mesh is trained: their outcomes, and the values by which rows may be classified.
+
+Answers: the newest rows as a `Sample`, oldest first.
+How: rows are kept in the order in which they arrived, so that a mesh can be judged by rows that are newer than those it
+was trained with. An outcome that is not known is the share that the filter passes of the rows on which it is known; of
+a filter that must not be profiled, and of which nothing is known, it is 1.
+Guarantee: at most `MOST_ROWS` rows and about `MOST_BYTES` bytes of values are kept, however long texts are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from thalweg.optimizer.mesh.column_values import kind_of
+from thalweg.optimizer.mesh.training import Sample
+
+MOST_ROWS = 4_096
+MOST_BYTES = 8 << 20
+Bits = NDArray[np.bool_]
+
+
+class _Chunk(NamedTuple):
+    values: dict[str, pa.Array]
+    dropped: Bits
+    known: Bits
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.values.values())
+
+
+class MeshSamples:
+    """The newest profiled rows of one loop."""
+
+    def __init__(self) -> None:
+        self._chunks: deque[_Chunk] = deque()
+        self._bytes = 0
+        self.rows = 0
+        """The rows that are kept."""
+        self.added = 0
+        """The rows that were ever added."""
+
+    def add(self, values: Mapping[str, pa.Array], dropped: Bits, known: Bits) -> None:
+        """Add profiled rows. Columns whose values cannot be compared are left out; if types have changed, older rows
+        are forgotten."""
+        if not len(dropped):
+            return
+        compared = {name: array for name, array in values.items() if kind_of(array.type) is not None}
+        if self._chunks and _types(self._chunks[-1].values) != _types(compared):
+            self.clear()
+        chunk = _Chunk(compared, dropped, known)
+        self._chunks.append(chunk)
+        self.rows += len(dropped)
+        self.added += len(dropped)
+        self._bytes += chunk.nbytes
+        while len(self._chunks) > 1 and (self.rows > MOST_ROWS or self._bytes > MOST_BYTES):
+            first = self._chunks.popleft()
+            self.rows -= len(first.dropped)
+            self._bytes -= first.nbytes
+
+    def clear(self) -> None:
+        """Remove all rows from the sample."""
+        self._chunks.clear()
+        self.rows = self._bytes = 0
+
+    def sample(self, newest: int = MOST_ROWS) -> Sample:
+        """Return the newest rows, at most so many, oldest first."""
+        values = {
+            name: pa.concat_arrays([chunk.values[name] for chunk in self._chunks])
+            for name in (self._chunks[-1].values if self._chunks else ())
+        }
+        dropped = np.concatenate([chunk.dropped for chunk in self._chunks])[-newest:]
+        known = np.concatenate([chunk.known for chunk in self._chunks])[-newest:]
+        rows, of = len(dropped), known.sum(axis=0)
+        share = np.where(of > 0, 1.0 - (dropped & known).sum(axis=0) / np.maximum(of, 1), 1.0)
+        passes = np.where(known, 1.0 - dropped, share)
+        return Sample({name: array[-rows:] for name, array in values.items()}, passes, np.ones(rows))
+
+
+def _types(values: Mapping[str, pa.Array]) -> dict[str, pa.DataType]:
+    return {name: array.type for name, array in values.items()}
+
+
+def part_of(sample: Sample, begin: int, end: int) -> Sample:
+    """Return some of the rows of a sample.
+
+    >>> rows = Sample({"x": pa.array([1, 2, 3])}, np.zeros((3, 1)), np.ones(3))
+    >>> part_of(rows, 1, 3).values["x"].to_pylist()
+    [2, 3]
+    """
+    values = {name: array[begin:end] for name, array in sample.values.items()}
+    return Sample(values, sample.passes[begin:end], sample.weights[begin:end])

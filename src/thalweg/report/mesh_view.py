@@ -1,0 +1,232 @@
+"""A mesh as a user sees it: its tree, what each route costs, and what the mesh saves.
+
+>>> leaf = {"route": 0, "share": 0.25}
+>>> tree = {"column": "source", "kind": "text", "branches": [[["web"], {"route": 1, "share": 0.75}], [["db"], leaf]],
+...         "null": {"route": 0}, "other": {"route": 0}}
+>>> mesh = {"tree": tree, "routes": [[1, 0], [0, 1]], "version": 3}
+>>> print(MeshView.of(mesh, ("slow", "cheap"), rows=(100, 300), evaluated=(110, 360), ns=(110e3, 402e3),
+...                   predicted_saving_ns=350.0, realized_saving_ns=320.0, routing_share=0.012))
+Mesh version 3: 2 routes by source
+├─ source is 'web': route 2
+│      slow → cheap
+│      75 % of the rows, 1.2 evaluations and 1.3 µs per row
+└─ source is 'db', null or any other value: route 1
+       cheap → slow
+       25 % of the rows, 1.1 evaluations and 1.1 µs per row
+  320 ns per row less than with one route (20 %); predicted: 350 ns less
+  routing takes 1.2 % of the time
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.formatting import duration, percent, wrapped
+from thalweg.optimizer.mesh.redaction import redacted_tree
+from thalweg.report.mesh_tree import RouteReport, columns_of, mesh_tree, routes_of, unreached
+from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.report.saved_file import PAGE, save_as
+
+
+@dataclass(frozen=True, repr=False)
+class MeshView:
+    """A mesh and what was counted with it. Print it, leave it as the last line of a notebook cell, or save it.
+
+    Routes are numbered from 1 in texts and pictures; in ``tree`` they are positions in ``routes``.
+    """
+
+    version: int
+    """The number of the mesh, which records name too."""
+    tree: Mapping[str, Any]
+    """The classifier, as plain values."""
+    routes: tuple[RouteReport, ...]
+    predicted_saving_ns: float | None = None
+    """The predicted saving per row over one route for all rows, when the mesh was adopted; None if it is not known."""
+    realized_saving_ns: float | None = None
+    """The saving per row over one route since then; None if it is not known."""
+    routing_share: float | None = None
+    """The share of the time that classifying and dividing rows takes; None if it is not known."""
+    why: str = ""
+    """Why there is one route only, or why this mesh was adopted; empty if no reason is known."""
+
+    @classmethod
+    def of(
+        cls, mesh: Mapping[str, Any], names: Sequence[str], *, rows: Sequence[int] = (), evaluated: Sequence[int] = (),
+        ns: Sequence[float] = (), predicted_saving_ns: float | None = None, realized_saving_ns: float | None = None,
+        routing_share: float | None = None, why: str = "", redact: bool = False,
+    ) -> MeshView:  # fmt: skip
+        """Make it from a stored mesh.
+
+        Parameters
+        ----------
+        mesh
+            What `Mesh.to_dict` returned.
+        names
+            The names of the predicates, by number.
+        rows
+            By route, the rows that took it. Empty if nothing was counted yet, as `evaluated` and `ns`.
+        evaluated
+            By route, the evaluations on these rows.
+        ns
+            By route, the time of these evaluations.
+        predicted_saving_ns
+            The predicted saving per row over one route.
+        realized_saving_ns
+            The saving per row since the mesh was adopted.
+        routing_share
+            The share of the time that routing takes.
+        why
+            Why there is one route only, or why this mesh was adopted. It is shown as it is.
+        redact
+            Whether values of rows are replaced by numbers.
+
+        Returns
+        -------
+        MeshView
+        """
+        orders = [tuple(names[k] for k in route) for route in mesh["routes"]]
+        nothing = (0,) * len(orders)
+        counts = zip(orders, rows or nothing, evaluated or nothing, ns or (None,) * len(orders), strict=True)
+        routes = tuple(RouteReport(*each) for each in counts)
+        tree = redacted_tree(mesh["tree"]) if redact else mesh["tree"]
+        return cls(mesh["version"], tree, routes, predicted_saving_ns, realized_saving_ns, routing_share, why)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that decide on the route of a row."""
+        return columns_of(self.tree)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the mesh as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> view = MeshView.of({"tree": {"route": 0}, "routes": [[1, 0]], "version": 0}, ("slow", "cheap"))
+        >>> view.to_dict()["routes"]
+        [{'order': ['cheap', 'slow'], 'rows': 0, 'evaluated': 0, 'ns': None}]
+        """
+        return {
+            "version": self.version, "tree": self.tree,
+            "routes": [
+                {"order": list(route.order), "rows": route.rows, "evaluated": route.evaluated, "ns": route.ns}
+                for route in self.routes
+            ],
+            "predicted_saving_ns": self.predicted_saving_ns, "realized_saving_ns": self.realized_saving_ns,
+            "routing_share": self.routing_share, "why": self.why,
+        }  # fmt: skip
+
+    def to_graphviz(self) -> str:
+        """Return the tree in the DOT language of Graphviz; rows flow downwards.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> view = MeshView.of({"tree": {"route": 0}, "routes": [[1, 0]], "version": 0}, ("slow", "cheap"))
+        >>> print(view.to_graphviz().splitlines()[0])
+        digraph mesh {
+        """
+        return as_graphviz(self._drawn(), name="mesh", downwards=True)
+
+    def to_mermaid(self) -> str:
+        """Return the tree as a Mermaid diagram, for Markdown; rows flow downwards.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> view = MeshView.of({"tree": {"route": 0}, "routes": [[1, 0]], "version": 0}, ("slow", "cheap"))
+        >>> print(view.to_mermaid())
+        flowchart TB
+          n0["One route:<br/>cheap → slow"]
+        """
+        return as_mermaid(self._drawn(), downwards=True)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the mesh to a file. An existing file is replaced.
+
+        Parameters
+        ----------
+        path
+            Its suffix sets the format: ``.txt`` (text), ``.html`` (a page for browsers), ``.dot`` (Graphviz) or
+            ``.mmd`` (Mermaid).
+
+        Raises
+        ------
+        PlanError
+            If the suffix is none of these, or if the file cannot be written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> view = MeshView.of({"tree": {"route": 0}, "routes": [[1, 0]], "version": 0}, ("slow", "cheap"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     view.save(f"{folder}/mesh.txt")
+        ...     print(pathlib.Path(folder, "mesh.txt").read_text("utf-8"), end="")
+        One route: cheap → slow
+        """
+        forms = {".txt": self.__str__, ".html": self._page, ".dot": self.to_graphviz, ".mmd": self.to_mermaid}
+        save_as(path, forms, ".txt, .html, .dot (Graphviz) or .mmd (Mermaid)")
+
+    def __str__(self) -> str:
+        facts = [line for fact in self._facts() for line in wrapped(fact, 2)]
+        return "\n".join([as_text(self._drawn()), *facts])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        facts = "<br>".join(html.escape(fact) for fact in self._facts())
+        return as_html(self._drawn()) + (f"<p>{facts}</p>" if facts else "")
+
+    def _page(self) -> str:
+        """Return it as a complete HTML page."""
+        return PAGE.format(title=f"Mesh, version {self.version}", body=self._repr_html_())
+
+    def _drawn(self) -> TreeItem:
+        return mesh_tree(self.tree, self.routes, self.version)
+
+    def _facts(self) -> list[str]:
+        """Return the lines below the tree."""
+        facts = unreached(self.tree, self.routes)
+        if self.realized_saving_ns is not None:
+            facts.append(f"{_than_one_route(self.realized_saving_ns)}{self._in_percent()}{self._predicted('; ')}")
+        elif self.predicted_saving_ns is not None:
+            facts.append(f"{_than_one_route(self.predicted_saving_ns)}, as predicted; not measured yet")
+        if self.routing_share is not None:
+            facts.append(f"routing takes {percent(self.routing_share)} of the time")
+        if self.why:
+            what = "there is one route" if len(routes_of(self.tree)) == 1 else "this mesh is used"
+            facts.append(f"why {what}: {self.why}")
+        return facts
+
+    def _predicted(self, before: str) -> str:
+        saved = self.predicted_saving_ns
+        return "" if saved is None else f"{before}predicted: {duration(abs(saved))} {_less(saved)}"
+
+    def _in_percent(self) -> str:
+        """Return the saving as a share of what one route would take, if that is known."""
+        rows, saved = sum(route.rows for route in self.routes), self.realized_saving_ns
+        if saved is None or not rows or any(route.rows and route.ns is None for route in self.routes):
+            return ""
+        one_route = sum(route.ns or 0.0 for route in self.routes) / rows + saved
+        return f" ({percent(abs(saved) / one_route)})" if one_route > 0 else ""
+
+
+def _than_one_route(saved_ns: float) -> str:
+    return f"{duration(abs(saved_ns))} per row {_less(saved_ns)} than with one route"
+
+
+def _less(saved_ns: float) -> str:
+    return "less" if saved_ns >= 0 else "more"

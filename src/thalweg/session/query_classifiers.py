@@ -1,0 +1,53 @@
+"""The columns by which the rows of a query are classified, for policies with several routes.
+
+`classify_by` names columns of streams, as ``alias.column``. They classify the rows of the filters of their stream, and
+the rows of their stream that probe the windows of a join. Filters over joined rows, and streams of which no column is
+named, have one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg.errors import PlanError
+from thalweg.optimizer.mesh.column_values import check_classified_type
+from thalweg.plan.filter_plan import checked_classifiers, find_column
+from thalweg.plan.join_plan import JoinPlan, classified_columns
+from thalweg.plan.nodes import Filter, SourceColumn, subject
+from thalweg.plan.query import Query
+from thalweg.plan.query_plan import QueryPlan
+
+
+def query_classifiers(classify_by: Sequence[str], query: Query) -> tuple[SourceColumn, ...]:
+    """Return the argument `classify_by` of a query as pairs of an alias and a column, spelled as in the query and in
+    the data. As elsewhere in SQL, case is ignored. Raise a PlanError for what cannot be classified by."""
+    spelled = {source.alias.lower(): source.alias for source in query.sources}
+    texts = []
+    for text in checked_classifiers(classify_by, "the columns that conditions read"):
+        alias, dot, column = text.partition(".")
+        texts.append(f"{spelled.get(alias.lower(), alias)}{dot}{column}")
+    found = []
+    for alias, column in classified_columns(texts, [s.alias for s in query.streams], [*spelled.values()]):
+        schema = query.source(alias).relation.schema
+        try:
+            name = find_column(column, schema.names)
+        except PlanError as error:
+            raise error.within(f"classify_by: {alias}.{column}") from None
+        check_classified_type(schema.field(name).type, f"{alias}.{name}")
+        found.append((alias, name))
+    return tuple(found)
+
+
+def classifiers_of_filter(plan: QueryPlan, node: Filter) -> tuple[str, ...] | None:
+    """Return the columns by which a filter of a plan classifies rows; None for those that its conditions read."""
+    if plan.classify_by is None:
+        return None
+    return tuple(column for alias, column in plan.classify_by if alias == subject(node))
+
+
+def classifiers_of_join(plan: QueryPlan, join: JoinPlan) -> tuple[SourceColumn, ...] | None:
+    """Return the columns by which the join of a plan classifies the rows of its streams; None for the columns that it
+    compares."""
+    if plan.classify_by is None:
+        return None
+    return tuple((alias, column) for alias, column in plan.classify_by if alias in join.streams)
