@@ -1,0 +1,153 @@
+"""The figures of all parts and seeds against the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from bench.mesh.contenders import AUTO_MESH, EDDY, EDDY_CBR, MESH
+from bench.mesh.search import SEARCHES
+from bench.mesh.sizes import pays_from
+from bench.verdict import never, target_line
+
+BENCH = "mesh"
+PARTS = SCENARIOS, MANY_SEEDS, SIZES, SEARCH, ALLOWED, STAR = (
+    "scenarios", "many-seeds", "sizes", "search", "allowed", "star",
+)  # fmt: skip
+SPARK = "spark"
+EVALUATIONS_SHARE = {"classes": 0.85, "numbers": 0.85, "drift": 0.70, "many": 0.50, "rooms": 0.50}
+CPU_SHARE = {"classes": 0.75, "numbers": 0.75}
+NO_LOSS = ("none", "counter", "cheap", "kdd", "calm")
+OVER_AUTO, OVER_AUTO_IF_ALLOWED = 1.03, 1.02
+ROUTING_SHARE = 0.03
+AT_ONE_US = ("classes", "numbers", "many", "drift", "none")
+"""Scenarios in which a predicate takes 1 us and rows are drawn."""
+FEWER = 0.9999
+"""Ratios have four digits, and this is the largest one below 1."""
+OVER_EDDY = {"classes": FEWER, "numbers": FEWER, "none": 1.02}
+MOST_ADOPTED_SHARE = 0.05
+MEAN_ABOVE, WORST_ABOVE, MOST_COSTED = 0.03, 0.10, 2_000
+SPARK_SHARE, SPARK_SPEED = 0.75, 1.3
+STAR_SHARE, STAR_WINDOW = 0.70, 10_000
+"""The share of the possible saving in probes, and the window at which CPU time has a limit."""
+
+Line = dict[str, Any]
+
+
+def summary(figures: Sequence[Line]) -> Iterator[Line]:
+    """Yield one line per target for which something was measured. Of several seeds, the worst one counts."""
+    for part, judge in _JUDGES.items():
+        own = [line for line in figures if line["part"] == part]
+        if own:
+            yield from judge(own)
+
+
+def _scenarios(figures: Sequence[Line]) -> Iterator[Line]:
+    for scenario in dict.fromkeys(line["scenario"] for line in figures):
+        own = [line for line in figures if line["scenario"] == scenario and MESH.name in line["variants"]]
+        if own:
+            yield from ({**line, "scenario": scenario} for line in _scenario(scenario, own))
+
+
+def _scenario(scenario: str, figures: Sequence[Line]) -> Iterator[Line]:
+    mesh = [line["variants"][MESH.name] for line in figures]
+    if scenario in EVALUATIONS_SHARE:
+        shares = [(one["evaluations_share"], 0.0) for one in mesh if one["evaluations_share"] is not None]
+        yield from _at_least("share of the possible saving in evaluations", shares, EVALUATIONS_SHARE[scenario])
+    if scenario in CPU_SHARE:
+        shares = [(one["cpu_share"], one["cpu_share_aa"]) for one in mesh if one["cpu_share"] is not None]
+        yield from _at_least("share of the possible saving in CPU time", shares, CPU_SHARE[scenario])
+    if scenario in NO_LOSS:
+        over = [(one["cpu_over_auto"], line["aa"]) for one, line in zip(mesh, figures, strict=True)]
+        yield never(BENCH, "CPU time over that of auto", over, OVER_AUTO)
+    if scenario in AT_ONE_US:
+        routing = [one["routing_share"] for one in mesh if one["routing_share"] is not None]
+        if routing:
+            yield target_line(BENCH, "share of the time that routing takes", max(routing), ROUTING_SHARE)
+    for eddy in (EDDY.name, EDDY_CBR.name):
+        if scenario in OVER_EDDY:
+            ratios = [
+                one["evaluations"] / line["variants"][eddy]["evaluations"]
+                for one, line in zip(mesh, figures, strict=True)
+                if eddy in line["variants"]
+            ]
+            if ratios:
+                yield target_line(BENCH, f"evaluations over those of {eddy}", max(ratios), OVER_EDDY[scenario])
+
+
+def _many_seeds(figures: Sequence[Line]) -> Iterator[Line]:
+    worst = max(line["with_routes"] / line["seeds"] for line in figures)
+    about = "share of draws of none that end with more than one route"
+    yield {**target_line(BENCH, about, worst, MOST_ADOPTED_SHARE), "scenario": MANY_SEEDS}
+
+
+def _sizes(figures: Sequence[Line]) -> Iterator[Line]:
+    """Yield the least batch sizes from which on a mesh pays, which have no limits."""
+    for seed in dict.fromkeys(line["seed"] for line in figures):
+        own = [line for line in figures if line["seed"] == seed]
+        for ns, batch_rows in pays_from(own).items():
+            about = f"rows of a batch from which on a mesh pays at {ns:g} ns per row (0: never)"
+            yield {**target_line(BENCH, about, batch_rows or 0, None), "scenario": SIZES, "seed": seed}
+
+
+def _search(figures: Sequence[Line]) -> Iterator[Line]:
+    for name in SEARCHES:
+        for what, about, limit in (
+            ("mean", "mean cost above the cheapest mesh", MEAN_ABOVE),
+            ("worst", "largest cost above the cheapest mesh", WORST_ABOVE),
+            ("most_costed", "most meshes priced", MOST_COSTED),
+        ):
+            worst = max(line[name][what] for line in figures)
+            yield {**target_line(BENCH, f"{name}: {about}", worst, limit), "scenario": SEARCH}
+
+
+def _allowed(figures: Sequence[Line]) -> Iterator[Line]:
+    name = AUTO_MESH.name
+    over = [
+        (line["variants"][name]["cpu_over_auto"], line["aa"]) for line in figures if name in line["variants"]
+    ]  # fmt: skip
+    if over:
+        yield {
+            **never(BENCH, "CPU time of auto with meshes over that without", over, OVER_AUTO_IF_ALLOWED),
+            "scenario": ALLOWED,
+        }
+
+
+def _spark(figures: Sequence[Line]) -> Iterator[Line]:
+    own = [(line["variants"][MESH.name], line["aa"]) for line in figures if MESH.name in line["variants"]]
+    shares = [(one["evaluations_share"], 0.0) for one, _ in own]
+    # a share of the speed: the spread is a factor
+    speeds = [(one["times_as_fast_as_auto"], one["times_as_fast_as_auto"] * (aa - 1.0)) for one, aa in own]
+    for line in (
+        *_at_least("share of the possible saving in evaluations", shares, SPARK_SHARE),
+        *_at_least("times as fast as auto", speeds, SPARK_SPEED),
+    ):
+        yield {**line, "scenario": "classes", "where": SPARK}
+
+
+def _star(figures: Sequence[Line]) -> Iterator[Line]:
+    for window in dict.fromkeys(line["window"] for line in figures):
+        own = [line for line in figures if line["window"] == window and MESH.name in line["variants"]]
+        mesh = [line["variants"][MESH.name] for line in own]
+        shares = [(one["evaluations_share"], 0.0) for one in mesh]
+        lines = list(_at_least("share of the possible saving in probes", shares, STAR_SHARE))
+        over = [(one["cpu_over_auto"], line["aa"]) for one, line in zip(mesh, own, strict=True)]
+        about = "CPU time over that of auto"
+        if over and window == STAR_WINDOW:
+            lines.append(never(BENCH, about, over, OVER_AUTO))
+        elif over:
+            lines.append(target_line(BENCH, about, max(ratio for ratio, _ in over), None))
+        yield from ({**line, "scenario": f"star, windows of {window:,} rows"} for line in lines)
+
+
+def _at_least(target: str, values: Sequence[tuple[float, float]], limit: float) -> Iterator[Line]:
+    """Yield the line of a target that each value, given with its A/A spread, reaches."""
+    if values:
+        worst, reachable = min(value for value, _ in values), min(value + aa for value, aa in values)
+        yield target_line(BENCH, target, worst, limit, least=True, reachable=reachable)
+
+
+_JUDGES: dict[str, Callable[[Sequence[Line]], Iterator[Line]]] = {
+    SCENARIOS: _scenarios, MANY_SEEDS: _many_seeds, SIZES: _sizes, SEARCH: _search, ALLOWED: _allowed, STAR: _star,
+    SPARK: _spark,
+}  # fmt: skip
