@@ -21,9 +21,10 @@ from thalweg.lab.om import PAPER as OM
 from thalweg.lab.page import page
 from thalweg.lab.paper import Paper
 from thalweg.lab.progress import Bar
+from thalweg.lab.query_mesh import PAPER as QUERY_MESH
 from thalweg.lab.rate_based import PAPER as RATE_BASED
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY, RATE_BASED, OM)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (A_GREEDY, RATE_BASED, OM, QUERY_MESH)}
 
 
 @dataclass(frozen=True, slots=True)

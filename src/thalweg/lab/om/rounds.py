@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from thalweg.cost.plan_chart import Dimension, PlanChart
 from thalweg.formatting import few_digits
-from thalweg.optimizer.plan_chart import Dimension, PlanChart
 from thalweg.plan.join_shape import Shape
 from thalweg.stats.decayed_mean import DecayedMean, differs
 
