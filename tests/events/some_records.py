@@ -27,6 +27,7 @@ def records_of_a_run(draw: st.DrawFn, run: str = "run 1") -> list[Record]:
             at, before, after = draw(counts), draw(order), draw(order)
             records.append(VerdictGiven(run, batch, worker, policy, at, before, after, draw(st.text())))
             records.append(Switched(run, batch, worker, at, after))
+        judged = draw(counts)
         records.append(
             Observed(
                 run, kind, batch, worker, policy, predicates, draw(order), draw(counts), draw(counts),
@@ -37,7 +38,9 @@ def records_of_a_run(draw: st.DrawFn, run: str = "run 1") -> list[Record]:
                 rows_in_force=draw(st.none() | counts), evaluated_in_force=draw(st.just(()) | per_predicate),
                 passed_in_force=draw(st.just(()) | per_predicate), standing=draw(st.text(max_size=8)),
                 trials=draw(counts), trial_rows=draw(counts), trial_ns=draw(counts),
-                trial_loss_ns=draw(counts), compiling_ns=draw(counts),
+                trial_loss_ns=draw(counts), compiling_ns=draw(counts), rounds=draw(counts), moves=draw(counts),
+                outside=draw(counts), judged=judged, hits=draw(st.integers(0, judged)),
+                regret=draw(st.floats(1, 1e12)) if judged else None,
             )
         )  # fmt: skip
     return records

@@ -52,7 +52,8 @@ def test_records_of_older_versions_count_whole() -> None:
     """They do not say what was before a switch and what was after it."""
     line = json.loads(to_json(observed()))
     new = {"rows_in_force", "evaluated_in_force", "passed_in_force", "switched", "fixed_ns", "standing", "trials",
-           "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns"}  # fmt: skip
+           "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "rounds", "moves", "outside", "judged", "hits",
+           "regret"}  # fmt: skip
     old = from_json(json.dumps({key: value for key, value in line.items() if key not in new}))
     (section,) = fold([verdict(), old]).sections
     assert [p.selectivity for p in section.predicates] == [0.2, 0.5]

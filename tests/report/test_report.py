@@ -43,6 +43,8 @@ def test_numbers_are_the_sums_of_the_records(records: list[Record]) -> None:
     for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns",
                  "trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns"):  # fmt: skip
         assert getattr(section, name) == sum(getattr(record, name) for record in seen)
+    for name in ("rounds", "moves", "outside", "judged", "hits"):
+        assert getattr(section.chart, name) == sum(getattr(record, name) for record in seen)
     by_name = {p.name: p for p in section.predicates}
     assert [p.name for p in section.predicates] == list(seen[-1].order)
     for k, name in enumerate(seen[0].predicates):

@@ -9,7 +9,9 @@ their costs are measured, and made anew if costs change by a factor of `auto.OTH
 they are first asked for.
 Guarantee: the order of a region is the best one at its centroid, if filters are independent (`cost/order_load.py`).
 If they depend on each other, it may be up to n times worse than the best one, as that of `independent`.
-Cost: a look-up costs a few microseconds. The budget is that of `auto`.
+Cost: a look-up costs a few microseconds. The budget is that of `auto`. Judging whether the order in force was the best
+one for what was observed costs about `JUDGE_NS`, and is done only as long as that takes at most the share `JUDGING` of
+the budget.
 Differs from the paper: the rate counts as the rows of a call, which is what depends on it. Only the least CPU time is
 an objective, because no rows wait between the filters of a chain.
 
@@ -33,10 +35,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg.adapt.auto import OTHER_COST, Auto, BudgetSettings
+from thalweg.adapt.looked_up import LookedUp
 from thalweg.adapt.policy import Costs, is_number
 from thalweg.adapt.switch_reason import KnownFilters
 from thalweg.cost.filter_order import CostModel, OrderCosts
-from thalweg.cost.order_load import FilterTimes, best_order
+from thalweg.cost.order_load import EQUAL, FilterTimes, best_order, order_costs
 from thalweg.cost.plan_chart import Dimension, PlanChart
 from thalweg.errors import PlanError
 from thalweg.formatting import few_digits, percent, plural
@@ -52,6 +55,11 @@ RANGE = 4.0
 """A chart reaches from 0 to this many times the rows of the present calls."""
 MOST_COMPARED = 5
 """All orders of so many filters are compared for a region. More would take longer than a decision of `auto`."""
+
+JUDGE_NS = 120_000
+"""The expected time of comparing an order with the best one, for `MOST_COMPARED` filters."""
+JUDGING = 0.25
+"""The share of the budget that such comparisons may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,10 @@ class Chart(Auto):
         self._shares = [DecayedMean(self._made.chart_rounds, self._made.chart_decay) for _ in pipeline.names]
         self._chart: PlanChart | None = None
         self._times: FilterTimes | None = None  # that the chart was made from
+        self._region: tuple[int, ...] | None = None  # of the last look-up in this chart
+        self._judged_ns = 0  # the expected time of all comparisons so far
+        self.looked_up = LookedUp()
+        """How the chart was followed since the last report."""
         super().__init__(pipeline, self._made, rng)
 
     def _choose(self, cost_model: CostModel, walk: OrderCosts) -> OrderCosts:
@@ -102,24 +114,42 @@ class Chart(Auto):
             return super()._choose(cost_model, walk)
         if not self._known():
             return walk
-        point = self._estimate(cost_model)
-        order = tuple(int(str(k)) for k in self._chart_for(point, cost_model).at(point).plan)
+        shares = cost_model.kept + (1.0 - cost_model.kept) * (1.0 - cost_model.drops)
+        self._judge(walk.order, shares.tolist(), cost_model)
+        point = self._estimate(shares.tolist(), cost_model.slice_rows)
+        place = self._chart_for(point, cost_model).at(point)
+        moved = self._region is not None and self._region != place.region
+        self.looked_up.add(moved=moved, is_outside=place.is_outside)
+        self._region = place.region
+        order = tuple(int(str(k)) for k in place.plan)
         return walk if order == walk.order else cost_model.walk(order)
 
-    def _estimate(self, cost_model: CostModel) -> dict[str, float]:
+    def _judge(self, order: tuple[int, ...], shares: list[float], cost_model: CostModel) -> None:
+        """Compare the order in force with the best one for the shares, rows per call and costs that were observed, if
+        the budget allows it."""
+        budget = self.profiling_budget
+        allowed = self._judged_ns + JUDGE_NS <= JUDGING * budget.credit.earned_ns
+        if not allowed or budget.available_ns < JUDGE_NS:
+            return
+        self._judged_ns += JUDGE_NS
+        self.looked_up.judge(**judged(self._observed_times(cost_model), order, shares, cost_model.slice_rows))
+
+    def _observed_times(self, cost_model: CostModel) -> FilterTimes:
+        return FilterTimes(self.pipeline, tuple(cost_model.costs.tolist()), tuple(cost_model.fixed.tolist()))
+
+    def _estimate(self, shares: list[float], slice_rows: float) -> dict[str, float]:
         """Return the pass shares and the rows per call for the next round. A share that differs by more than the
         threshold from its mean begins a new mean."""
-        passes = cost_model.kept + (1.0 - cost_model.kept) * (1.0 - cost_model.drops)
-        for mean, share in zip(self._shares, passes.tolist(), strict=True):
+        for mean, share in zip(self._shares, shares, strict=True):
             if len(mean) and differs(mean.mean, share, self._made.chart_threshold):
                 mean.clear()
             mean.add(share)
-        return {ROWS: cost_model.slice_rows, **{str(k): mean.mean for k, mean in enumerate(self._shares)}}
+        return {ROWS: slice_rows, **{str(k): mean.mean for k, mean in enumerate(self._shares)}}
 
     def _chart_for(self, point: Mapping[str, float], cost_model: CostModel) -> PlanChart:
         """Return the chart; a new one if calls are larger than those of the last one, or if costs have changed."""
         if self._chart is None or not self._chart.dimensions[0].covers(point[ROWS]) or self._is_of_other(cost_model):
-            times = FilterTimes(self.pipeline, tuple(cost_model.costs.tolist()), tuple(cost_model.fixed.tolist()))
+            times = self._observed_times(cost_model)
             parts, numbers = self._made.chart_parts, range(len(self.pipeline))
             rows = Dimension(ROWS, 0.0, RANGE * max(point[ROWS], 1.0), parts)
             shares = (Dimension(str(k), 0.0, 1.0, parts, "passed by") for k in numbers)
@@ -128,7 +158,7 @@ class Chart(Auto):
                 passes = [values[str(k)] for k in numbers]
                 return tuple(map(str, best_order(times, passes, values[ROWS], most=MOST_COMPARED)))
 
-            self._times, self._chart = times, PlanChart((rows, *shares), choose)
+            self._times, self._chart, self._region = times, PlanChart((rows, *shares), choose), None
         return self._chart
 
     def _is_of_other(self, cost_model: CostModel) -> bool:
@@ -153,6 +183,20 @@ class Chart(Auto):
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Continue from another worker's profiled rows, in its order."""
         super().restore(snapshot)
-        self._chart = None
+        self._chart = self._region = None
         for mean in self._shares:
             mean.clear()
+
+
+def judged(times: FilterTimes, order: tuple[int, ...], shares: list[float], rows: float) -> dict[str, Any]:
+    """Return whether an order is the best one at these pass shares and rows per call (`hit`), and by how many times its
+    expected time exceeds that of the best one (`regret`). With more than `MOST_COMPARED` filters the best one is that
+    of `best_order`'s ranks, as in the chart.
+
+    >>> two = FilterTimes(Pipeline(("cheap", "slow")), per_row_ns=(100.0, 150.0), fixed_ns=(0.0, 0.0))
+    >>> judged(two, (1, 0), [0.5, 0.5], 1_000.0)  # 150 + 0.5 * 100 instead of 100 + 0.5 * 150
+    {'hit': False, 'regret': 1.1428571428571428}
+    """
+    best = best_order(times, shares, rows, most=MOST_COMPARED)
+    mine, least = order_costs(times, np.array([order, best]), shares, rows).cpu_ns.tolist()
+    return {"hit": mine <= least * (1.0 + EQUAL), "regret": max(mine / least, 1.0) if least > 0 else 1.0}

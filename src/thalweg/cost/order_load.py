@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from itertools import permutations
 from typing import NamedTuple
 
@@ -48,6 +48,8 @@ ROUND_S = 1.0
 LEAST_RATE = 1e-9
 """A rate below is taken as this, so that orders can be compared without rows too."""
 LEAST_DROPPED = 1e-6
+EQUAL = 1e-12
+"""Orders that differ by at most this share are equally good: the difference is due to rounding."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,17 @@ class FilterTimes:
     fixed_ns: tuple[float, ...]
     """The fixed time of a call."""
 
-    @cached_property
+    @property
     def orders(self) -> NDArray[np.intp]:
         """All orders that respect the guards, one per row; the written one is the first."""
-        found = [order for order in permutations(self.pipeline.start) if self.pipeline.respects(order)]
-        return np.array(found, dtype=np.intp)
+        return _orders_of(self.pipeline)
+
+
+@lru_cache(maxsize=32)
+def _orders_of(pipeline: Pipeline) -> NDArray[np.intp]:
+    found = np.array([order for order in permutations(pipeline.start) if pipeline.respects(order)], dtype=np.intp)
+    found.flags.writeable = False  # it is used for other times of the same filters
+    return found
 
 
 class OrderCost(NamedTuple):
@@ -103,8 +111,7 @@ def best_order(
         return _by_rank(times, passes, rate, round_s)
     cost = order_costs(times, times.orders, passes, rate, round_s)
     scores = score(cost, objective)
-    # differences by rounding must not decide between equal orders
-    first = int(np.argmax(scores <= scores.min() * (1.0 + 1e-12)))
+    first = int(np.argmax(scores <= scores.min() * (1.0 + EQUAL)))
     return tuple(times.orders[first].tolist())
 
 

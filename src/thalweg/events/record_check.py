@@ -63,6 +63,8 @@ def _wrong_lists(record: Observed | NativeObserved | JoinObserved) -> str | None
     for name in _ORDERS[type(record)]:
         if sorted(getattr(record, name)) != sorted(names):
             return f"{name} does not have the names of the record"
+    if isinstance(record, Observed) and record.hits > record.judged:
+        return f"hits is {record.hits}, more than the {record.judged} rounds that were judged"
     if isinstance(record, NativeObserved) and len(record.masks) != len(record.counts):
         return f"counts has {len(record.counts)} values for {len(record.masks)} masks"
     return None

@@ -88,6 +88,18 @@ class Observed:
     """What the mesh was expected to save per row when it was adopted; None without a mesh."""
     realized_saving_ns: int | None = None
     """What it saves per row according to rows that were profiled since; None if that is not known."""
+    rounds: int = 0
+    """With the policy `chart`: how often the order was looked up."""
+    moves: int = 0
+    """How often the shares and rows per call have moved to another region of the chart."""
+    outside: int = 0
+    """How often they were outside the chart, so that the nearest region was used."""
+    judged: int = 0
+    """In how many rounds the order in force was compared with the best one for the observed numbers."""
+    hits: int = 0
+    """Of these, in how many it was that one."""
+    regret: float | None = None
+    """By how many times the order in force was worse than that one, on average; None if no round was judged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ def _summary(section: Section) -> list[str]:
         f"{in_seconds(section.total_ns)} in {plural(len(section.workers), 'worker')}: {times}",
         *compiling_lines(section.compiling_ns),
         *trial_lines(*(getattr(section, name) for name in TRIALS)),
+        *([section.chart.sentence()] if section.chart.rounds else []),
         *_other_orders(section),
     ]
 

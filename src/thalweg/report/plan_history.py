@@ -10,6 +10,7 @@ from typing import Any
 
 from thalweg.events import PlanObserved
 from thalweg.formatting import byte_size, few_digits, in_seconds, percent, plural
+from thalweg.report.chart_counts import ChartCounts
 
 LATEST_CHANGES = 20
 """The number of changes of the plan that are kept; earlier ones are counted."""
@@ -59,58 +60,6 @@ class Progress:
     batch: int | None
     elapsed: float
     results: int
-
-
-@dataclass(slots=True)
-class ChartCounts:
-    """How a join followed its chart. In a round, one worker looks the plan up."""
-
-    rounds: int = 0
-    moves: int = 0
-    """Rounds in which the rates moved to another region."""
-    outside: int = 0
-    """Rounds in which the rates were outside the chart."""
-    judged: int = 0
-    """Rounds in which the plan in force was compared with the best one for what was observed."""
-    hits: int = 0
-    """Of these, rounds in which it was that one."""
-    regret: float = 0.0
-    """The sum of by how many times it was worse."""
-
-    def add(self, record: PlanObserved) -> None:
-        """Add what one worker did since its last record."""
-        self.rounds += record.rounds
-        self.moves += record.moves
-        self.outside += record.outside
-        if record.hit is not None and record.regret is not None:
-            self.judged += 1
-            self.hits += record.hit
-            self.regret += record.regret
-
-    def take_in(self, later: ChartCounts) -> None:
-        """Add the counts of a later part of the same run."""
-        for name in ("rounds", "moves", "outside", "judged", "hits", "regret"):
-            setattr(self, name, getattr(self, name) + getattr(later, name))
-
-    @property
-    def fidelity(self) -> float | None:
-        """The share of rounds in which the plan in force was the best one; None if none was judged."""
-        return self.hits / self.judged if self.judged else None
-
-    @property
-    def mean_regret(self) -> float | None:
-        """By how many times the plan in force was worse than the best one, on average; 1 is the best."""
-        return self.regret / self.judged if self.judged else None
-
-    def sentence(self) -> str:
-        """Return what the report says about the chart."""
-        text = f"chart: {plural(self.rounds, 'round')}, {plural(self.moves, 'move')} to another region"
-        if self.outside:
-            text += f", {self.outside:,} outside the chart"
-        if self.fidelity is not None and self.mean_regret is not None:
-            judged = f"in {plural(self.judged, 'round')} that {'was' if self.judged == 1 else 'were'} judged"
-            text += f"; fidelity {percent(self.fidelity)}, regret {few_digits(self.mean_regret)} {judged}"
-        return text
 
 
 @dataclass(slots=True)
@@ -230,14 +179,7 @@ class PlanHistory:
             "plan": self.plan, "plans": dict(self.plans), "changes": self.all_changes,
             "latest_changes": [asdict(change) for change in self.changes],
             "forecasts": [asdict(forecast) for forecast in self.forecasts],
-            **({"chart": self._chart_dict()} if self.chart.rounds else {}),
-        }  # fmt: skip
-
-    def _chart_dict(self) -> dict[str, Any]:
-        of = self.chart
-        return {
-            "rounds": of.rounds, "moves": of.moves, "outside": of.outside, "judged": of.judged, "fidelity": of.fidelity,
-            "regret": of.mean_regret,
+            **({"chart": self.chart.to_dict()} if self.chart.rounds else {}),
         }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
 from thalweg.formatting import plural
+from thalweg.report.chart_counts import ChartCounts
 from thalweg.report.kept_order_reason import derived
 from thalweg.report.mesh_counts import MeshCounts
 from thalweg.report.mesh_view import MeshView
@@ -228,6 +229,8 @@ class Section:
     """Time of classifying rows and of moving them between predicates; part of the processing time."""
     meshes: dict[str, MeshCounts] = field(default_factory=dict)
     """The latest mesh of each worker that has had one; the last one is that of the worker that reported last."""
+    chart: ChartCounts = field(default_factory=ChartCounts)
+    """How the filters followed their chart, with the policy `chart`."""
 
     @property
     def mesh(self) -> MeshView | None:
@@ -335,6 +338,7 @@ class Section:
     def _observe(self, seen: Observed) -> None:
         self._sum(seen)
         self._add_round(FilterRound(seen.batch, seen.rows, seen.total_ns, seen.evaluated, seen.passed))
+        self.chart.add(seen)
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
@@ -350,6 +354,7 @@ class Section:
         self._sum(later)
         for each in later.rounds:
             self._add_round(each)
+        self.chart.take_in(later.chart)
         self.switch_count += later.switch_count
         self.switches.extend(later.switches)
         if later.native is not None:
@@ -454,4 +459,5 @@ class Section:
             **({"query_name": self.query_name} if self.query_name is not None else {}),
             **({"native": self.native.to_dict()} if self.native is not None else {}),
             **({"mesh": mesh.to_dict()} if (mesh := self.mesh) is not None else {}),
+            **({"chart": self.chart.to_dict()} if self.chart.rounds else {}),
         }  # fmt: skip

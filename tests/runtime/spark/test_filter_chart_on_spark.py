@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -65,6 +66,8 @@ def test_a_stream_has_rounds_of_micro_batches(spark: SparkSession, tmp_path: Pat
         return sum(len(section.rounds) for part in filters for section in part.sections)
 
     wait_until(lambda: rounds() >= 3, "all micro-batches are reported")
+    text = str(q.report())
+    assert re.search(r"chart: \d+ rounds?, \d+ moves? to another region", text), text
     chart = q.chart(k=4)
     assert len(chart.track) == 3
     assert {each["rows_per_second"] for each in chart.track} == {200}

@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Chosen, Policy, Settings, make_policy
+from thalweg.adapt.looked_up import LookedUp
 from thalweg.adapt.open_route import OpenRoute
 from thalweg.adapt.policy import NEVER, ProfilingRequest, Trial
 from thalweg.errors import TimeLimitError
@@ -334,6 +335,9 @@ class FilterLoop(Generic[BatchT]):
         """Return the work done since the last call."""
         work = self.ledger.take_work()
         work.standing = self.policy.standing
+        looked_up = getattr(self.policy, "looked_up", None)
+        if isinstance(looked_up, LookedUp):
+            work.looked_up = looked_up.taken()
         if self.mesh is not None:
             work.predicted_saving_ns, work.realized_saving_ns = getattr(self.policy, "savings_ns", (None, None))
         return work

@@ -45,6 +45,7 @@ def encode(loop: FilterLoop[Any], worker: str, task: Mapping[str, Any] | None = 
             **in_force(work),
             **counters,
             **some,
+            **work.looked_up,
             **_by_route(work, loop.cost_ns()),
         }
     )

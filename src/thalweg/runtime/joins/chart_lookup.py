@@ -35,27 +35,6 @@ def chart_before_start(estimates: JoinEstimates, settings: JoinSettings, max_byt
 
 
 @dataclass
-class LookedUp:
-    """How a join has followed its chart since the last report."""
-
-    rounds: int = 0
-    moves: int = 0
-    outside: int = 0
-
-    def add(self, lookup: ChartLookup, place: Place) -> None:
-        """Add one look-up. The place is where the join is from now on."""
-        self.rounds += 1
-        self.moves += lookup.moved(place)
-        self.outside += place.is_outside
-
-    def taken(self) -> dict[str, int]:
-        """Return the counts, and begin anew."""
-        found = {"rounds": self.rounds, "moves": self.moves, "outside": self.outside}
-        self.rounds = self.moves = self.outside = 0
-        return {name: count for name, count in found.items() if count}
-
-
-@dataclass
 class ChartLookup:
     """The chart of one join, or of one bucket of it."""
 

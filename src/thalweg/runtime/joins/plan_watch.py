@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.adapt.chart import ChartSettings
+from thalweg.adapt.looked_up import LookedUp
 from thalweg.cost.join_bytes import limited_bytes, part_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
@@ -35,7 +36,7 @@ from thalweg.optimizer.search_plans import NodeCost, all_plans, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, as_shape, nodes_of, streams_of
 from thalweg.plan.objective import LEAST_CPU, Objective, objective_of
-from thalweg.runtime.joins.chart_lookup import ChartLookup, LookedUp
+from thalweg.runtime.joins.chart_lookup import ChartLookup
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_counts import Done, Estimating, JoinCounts, Pair, add_sample
 from thalweg.runtime.joins.join_protocol import WindowedJoin
@@ -201,7 +202,7 @@ class PlanWatch:
         place = self._look_up(numbers, can_choose=can_pay and self._can_search())
         if place is None:
             return None
-        self._looked_up.add(self.lookup, place)
+        self._looked_up.add(moved=self.lookup.moved(place), is_outside=place.is_outside)
         if plan_text(place.plan) in self._refused:
             return self._search(numbers) if can_pay and self._can_search() else None
         return place.plan
@@ -247,7 +248,7 @@ class PlanWatch:
         rates = self.counts.rates()
         if self.lookup.chart.knows(rates):
             place = self.lookup.chart.at(rates)
-            self._looked_up.add(self.lookup, place)
+            self._looked_up.add(moved=self.lookup.moved(place), is_outside=place.is_outside)
             numbers = self.counts.numbers(loop) if place.plan != self.shape else None
             if numbers is not None:
                 self._choose(loop, numbers, place.plan)
