@@ -11,7 +11,7 @@ from thalweg.stats.batch_time import BatchTimes
 def counted(per_row: float = 1e-4, rate: float = 1_000.0, size: int = 1) -> BatchTimes:
     times = BatchTimes()
     at = 0.0
-    for rows in (10 * size, 500 * size, 1_500 * size, 1_000 * size, 1_000 * size):
+    for rows in (10 * size, 10 * size, 500 * size, 1_500 * size, 1_000 * size, 1_000 * size):
         at += rows / rate
         times.add("start", at=at, rows=rows, seconds=0.5 + per_row * rows)
     return times
@@ -23,7 +23,7 @@ def test_nothing_is_said_before_the_first_batch() -> None:
 
 def test_too_little_is_said_to_be_too_little() -> None:
     times = BatchTimes()
-    for n in range(3):
+    for n in range(4):
         times.add("start", at=float(n), rows=100, seconds=1.0)
     assert batch_sentence(times) == (
         "micro-batches: 2 timed so far, too few or of too similar sizes to know what a row adds; until then, "

@@ -13,9 +13,10 @@ from thalweg.stats.batch_time import BatchTimes
 
 
 def fitted(rows: list[int], seconds: list[float], starts: list[str] | None = None) -> BatchTimes:
-    """The first micro-batch of a start is left out."""
+    """The first two micro-batches of a start are left out; here they begin at once, so the rate is that of the rest."""
     times = BatchTimes()
     times.add("first", at=0.0, rows=5, seconds=100.0)
+    times.add("first", at=0.0, rows=9_000, seconds=50.0)
     for n, (one, took) in enumerate(zip(rows, seconds, strict=True)):
         times.add("first" if starts is None else starts[n], at=10.0 * (n + 1), rows=one, seconds=took)
     return times
@@ -146,11 +147,39 @@ def test_a_line_is_remembered_while_batches_are_equal() -> None:
     assert times.per_row.value == pytest.approx(2e-3)
 
 
-def test_the_first_batch_of_every_start_is_left_out() -> None:
-    times = fitted([100, 9_000, 200, 300, 400], [1.1, 500.0, 1.2, 1.3, 1.4], ["first", "b", "b", "b", "b"])
+def test_the_first_batches_of_every_start_are_left_out() -> None:
+    times = fitted(
+        [100, 9_000, 20_000, 200, 300, 400], [1.1, 500.0, 90.0, 1.2, 1.3, 1.4], ["first", "b", "b", "b", "b", "b"]
+    )
     assert times.batches == 4
     assert times.fixed is not None
     assert times.fixed.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("empty", [0, 1, 3])
+def test_slow_first_batches_do_not_matter(empty: int) -> None:
+    """A cold start at 1,000 rows per second: the first micro-batch takes 8 s instead of 0.5 s, the next one has the
+    rows that arrived meanwhile and takes three times as long as it would later. `empty` micro-batches without rows come
+    before them, as those of a source that has none at first."""
+    rng = np.random.default_rng(5)
+    times, at = BatchTimes(), 0.0
+    for start in ("one", "two"):
+        for _ in range(empty):
+            times.add(start, at=at, rows=0, seconds=0.1)
+            at += 0.1
+        rows, took, slow = 100, 8.0, 3.0
+        for _ in range(30):
+            times.add(start, at=at, rows=rows, seconds=took)
+            at += max(took, 1.0)
+            rows = round(1_000 * max(took, 1.0))
+            took = slow * (0.4 + 2e-4 * rows) + float(rng.uniform(0, 0.02))
+            slow = 1.0
+    assert times.batches == 56
+    assert times.fixed is not None
+    assert times.per_row is not None
+    assert times.fixed.value == pytest.approx(0.4, rel=0.1)
+    assert times.per_row.value == pytest.approx(2e-4, rel=0.1)
+    assert times.rate == pytest.approx(1_000, rel=0.02)
 
 
 def test_empty_batches_have_no_rows_to_time() -> None:

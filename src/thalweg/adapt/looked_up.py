@@ -35,13 +35,13 @@ class LookedUp:
     """The sum over these of by how many times it was worse."""
 
     def add(self, *, moved: bool, is_outside: bool) -> None:
-        """Count one look-up."""
+        """Count a look-up, and whether it was in another region than the one before, or outside the chart."""
         self.rounds += 1
         self.moves += moved
         self.outside += is_outside
 
     def judge(self, *, hit: bool, regret: float) -> None:
-        """Count one comparison of the plan in force with the best one."""
+        """Count a comparison of the plan in force with the best one."""
         self.judged += 1
         self.hits += hit
         self.regret += regret

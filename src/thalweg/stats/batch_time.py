@@ -3,17 +3,20 @@
 Answers: `fixed` and `per_row` with their variances, `certain`, what a row adds beyond doubt, `rate`, and `known`, the
 same as `Knowledge`.
 How: a line is fitted to the times of the micro-batches of a query by least squares, in which a micro-batch counts
-e^(-`DECAY` r) if it is r micro-batches old. The first one after a start is left out, because it loads classes and
-compiled loops.
+e^(-`DECAY` r) if it is r micro-batches old. The first `WARM_UP` ones with rows after a start are left out. The first
+starts workers and loads classes and compiled loops. Meanwhile rows arrive, so the second one is often the largest of
+all, and runs code that the JVM has not compiled yet: it would decide the slope of the line, and its time is not that of
+later ones. Micro-batches without rows warm nothing up, so they do not count. From the third one on, those that still
+work off the rows of the cold ones are useful, because their sizes differ.
 Guarantee: both numbers are 0 or more. As long as all micro-batches had about as many rows, the two cannot be separated:
 then the last line that was known applies, or else all of the time is fixed and its variance is unknown.
 Cost: seven sums.
 
 >>> times = BatchTimes()
->>> for n, rows in enumerate([0, 100, 300, 200, 400]):
-...     times.add("start", at=float(n), rows=rows, seconds=0.5 + 0.001 * rows)
+>>> for n, (rows, cold) in enumerate([(200, 9.0), (900, 2.0), (100, 0), (300, 0), (200, 0), (400, 0)]):
+...     times.add("start", at=float(n), rows=rows, seconds=0.5 + 0.001 * rows + cold)
 >>> round(times.fixed.value, 3), round(times.per_row.value, 5), round(times.rate)
-(0.5, 0.001, 252)
+(0.5, 0.001, 376)
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from thalweg.stats.knowledge import BatchTime, Knowledge
 
 DECAY = 0.02
 """How much less a micro-batch counts than the one after it: by a factor of e^-0.02, so that a hundred count."""
+WARM_UP = 2
+"""The number of micro-batches with rows after each start that are left out."""
 LEAST_BATCHES = 3
 """The least number of micro-batches that a line is fitted to."""
 DEVIATIONS = 2.0
@@ -49,6 +54,8 @@ class BatchTimes:
     line: tuple[float, float, float, float] | None = None
     """The last fixed time and time per row that could be separated, and their variances; None if they never could."""
     _start: str = ""
+    _warm_up: int = 0
+    """The number of micro-batches of this start that have been left out."""
     _at: float | None = None
 
     def add(self, start: str, *, at: float, rows: int, seconds: float) -> None:
@@ -56,8 +63,13 @@ class BatchTimes:
         decay = math.exp(-DECAY)
         if start == self._start and self._at is not None and at > self._at:
             self.arrived, self.passed = self.arrived * decay + rows, self.passed * decay + (at - self._at)
-        is_first, self._start, self._at = start != self._start, start, at
-        if is_first or not rows:
+        if start != self._start:
+            self._start, self._warm_up = start, 0
+        self._at = at
+        if not rows:
+            return
+        if self._warm_up < WARM_UP:
+            self._warm_up += 1
             return
         values = (1.0, rows, seconds, rows * rows, rows * seconds, seconds * seconds)
         squares = self.sums[-1] * decay**2 + 1.0

@@ -49,7 +49,7 @@ def test_the_second_start_takes_the_interval_of_the_first(spark: SparkSession, t
     assert stored.batches >= 4
     # sizes of micro-batches may be too similar on an idle machine, so the times of the next start are given
     times = BatchTimes()
-    for n, rows in enumerate((1, 500, 2_000, 1_000, 1_500)):
+    for n, rows in enumerate((1, 1_000, 500, 2_000, 1_000, 1_500)):
         times.add("before", at=n * 2.0, rows=rows, seconds=0.4 + 1e-5 * rows)
     again = session(spark).query(TEXT)
     again._batch_times = times
@@ -82,7 +82,7 @@ def _begun(run: Any) -> list[float]:
 def test_nothing_known_is_no_trigger() -> None:
     assert automatic_trigger(BatchTimes(), 0.7) is None
     slow = BatchTimes()
-    for n, rows in enumerate((1, 100, 200, 300)):
+    for n, rows in enumerate((1, 200, 100, 200, 300)):
         slow.add("s", at=float(n), rows=rows, seconds=0.1 + 0.01 * rows)
     assert slow.rate is not None
     assert automatic_trigger(slow, 0.7) is None  # rows alone take longer
