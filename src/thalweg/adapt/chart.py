@@ -126,7 +126,8 @@ class Chart(Auto):
 
     def _judge(self, order: tuple[int, ...], shares: list[float], cost_model: CostModel) -> None:
         """Compare the order in force with the best one for the shares, rows per call and costs that were observed, if
-        the budget allows it."""
+        the budget allows it. The shares are those of the window of profiled rows: the few rows of one round alone would
+        mostly show noise."""
         budget = self.profiling_budget
         allowed = self._judged_ns + JUDGE_NS <= JUDGING * budget.credit.earned_ns
         if not allowed or budget.available_ns < JUDGE_NS:
