@@ -1,4 +1,4 @@
-"""The order of calls contains every route, and is nearly as short as the shortest one, which is found by brute force."""
+"""The order of calls contains every route, and is nearly as short as the shortest one, found by brute force."""
 
 from __future__ import annotations
 
