@@ -1,9 +1,9 @@
 """The order in which the operators of several routes are called, so that rows of different routes share calls.
 
 Answers: a short sequence of operators that contains each route as a subsequence (a common supersequence).
-How: the routes are walked together. The next operator is one at which a route stands now; of these, the one that the
-other routes need again last, because calling it now makes few of them miss it. If none differs, it is the one at which
-most routes stand.
+How: the routes are walked together. The next call is the next operator of some route; of these, the one that the
+other routes need again last, because calling it now makes few of them miss it. If none differs, it is the one that
+most routes have next.
 Guarantee: contains every route. It is at most as long as all routes together, and not always the shortest: that is
 NP-hard for many routes.
 Cost: O(r^2 n^2) for r routes of n operators, once per mesh.
@@ -36,6 +36,6 @@ def call_order(routes: tuple[Order, ...]) -> Order:
 
 
 def _urgency(k: int, left: Sequence[Order]) -> tuple[int, int]:
-    """Return how far the nearest route is that needs an operator later, and how many routes stand at it."""
+    """Return how far the nearest route is that needs an operator later, and how many routes have it next."""
     later = [route.index(k) for route in left if route[0] != k and k in route]
     return min(later, default=FAR), sum(route[0] == k for route in left)
