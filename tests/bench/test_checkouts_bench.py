@@ -1,4 +1,4 @@
-"""The comparison of two checkouts: a quick run of this checkout against itself, and what it says about wrong folders."""
+"""The comparison of two checkouts: a quick run of this checkout against itself, and folders without one."""
 
 from __future__ import annotations
 
