@@ -7,19 +7,17 @@ How it decides
 - **One order first** (plan staging, section 4.2): `auto` orders the filters. Meanwhile dropped rows are profiled with
   all filters that may be profiled, and kept together with the values by which rows may be classified
   (`mesh_samples`).
-- **A mesh** is searched in the older two thirds of these rows (`optimizer/mesh`) when there are enough of them. It is
-  adopted if it saves more on the newest third than its error and its overhead. The newest rows are not among those that
-  it was trained with: a split by a time or a counter is perfect on a random half of the past, and useless tomorrow.
-  Trials after 400, 1,000, 2,000 rows and then ever more seldom bound what is spent if there is nothing to gain: rows
-  are condensed if that takes at most `CONDENSING` of the time so far, and meshes are searched if the best routes of
-  their classes would have saved about as much in the rows so far as the search takes.
+- **A mesh** is searched in the older two thirds of these rows when there are enough of them, and adopted if it saves
+  more on the newest third than its error and its overhead (`mesh_training`). Trials after 400, 1,000, 2,000 rows and
+  then ever more seldom bound what is spent if there is nothing to gain: rows are condensed if that takes at most
+  `CONDENSING` of the time so far.
 - **In force**, the shares that filters drop on each route are watched. If one has changed, rows are profiled anew and
   the routes are ordered anew, with the same tree. When enough new rows are known, another tree is searched. If one
   order has become cheaper, the mesh is given up.
 - **In a join**, the probes of windows are the filters, and streams share the budget of `auto`. Rows that were profiled
   while windows were filling say little about full ones, so trials are repeated whenever the number of rows has doubled.
 Guarantee: the answer never depends on it. If the values say nothing about outcomes, a mesh is adopted with a
-probability of less than one percent per trial (`CERTAIN` standard errors on rows that it was not trained with).
+probability of less than one percent per trial (it is judged by rows that it was not trained with).
 Cost: while rows are collected for the first trials, `COLLECTING` of the time; then the share `budget`. A search takes
 some 5 to 40 ms.
 Differs from the paper: training is repeated while the query runs, and a mesh is tested on newer rows. There is no
@@ -35,7 +33,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter_ns
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +40,8 @@ from numpy.typing import NDArray
 
 from thalweg.adapt.auto import Auto, BudgetSettings
 from thalweg.adapt.drift_alarm import DriftAlarm
-from thalweg.adapt.mesh_samples import MeshSamples, part_of
+from thalweg.adapt.mesh_samples import MeshSamples
+from thalweg.adapt.mesh_training import NEWEST, MeshTrainer, StreamFacts, Trained, overhead_ns
 from thalweg.adapt.policy import (
     Observation,
     ProfilingRequest,
@@ -56,15 +54,12 @@ from thalweg.adapt.policy import (
 )
 from thalweg.adapt.profiling_budget import PooledBudget, ProfilingBudget
 from thalweg.cost.filter_order import CostModel
-from thalweg.cost.mesh import MeshCosts, saving
+from thalweg.cost.mesh import saving
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import duration, listed, percent, plural
 from thalweg.optimizer.mesh.mesh import Mesh
-from thalweg.optimizer.mesh.mesh_search import mesh_search
-from thalweg.optimizer.mesh.priced_meshes import PricedMeshes
-from thalweg.optimizer.mesh.search import Stop
-from thalweg.optimizer.mesh.starts import STARTS, current
-from thalweg.optimizer.mesh.training import Sample, condense
+from thalweg.optimizer.mesh.starts import STARTS
+from thalweg.optimizer.mesh.training import Sample
 from thalweg.plan.pipeline import Pipeline
 
 COLLECTING = 0.15
@@ -73,19 +68,10 @@ DOUBTFUL = 0.04
 """This share instead, after a trial in which the values said nothing."""
 CHEAP_NS = 1_000.0
 """If a row costs less, less of the time is for profiling it: the less there is to gain, the later it pays."""
-CONDENSING, CONDENSING_NS = 0.025, 1_000_000.0
-"""The share of the time so far that condensing may take, and how long it takes until that was measured."""
-SEARCHING, SEARCHING_NS = 0.35, 1_500_000.0
-"""The share of the expected time of a search that the rows so far could have saved, and this time per training tuple
-until it was measured."""
+CONDENSING = 0.025
+"""The share of the time so far that condensing may take."""
 TRIALS = (400, 1_000, 2_000)
 """The numbers of profiled rows after which a mesh is searched for the first times."""
-NEWEST = 1.0 / 3.0
-"""The share of the rows by which a mesh is judged."""
-CERTAIN = 2.5
-"""By how many standard errors a mesh must save more than its overhead."""
-LEAST_SAVING = 0.03
-"""The share of the time that a mesh must save."""
 KEPT_SAVING = 0.01
 """The share of the time that a mesh in force must be able to save."""
 LEAST_GAIN = 0.02
@@ -96,25 +82,19 @@ ANEW = 64
 """After a change, rows are collected until there are so many per route."""
 STEADY = 0.5
 """The share of the budget for profiling while a mesh is in force."""
-THIN, THIN_SHARE = 60.0, 0.06
-"""If a mesh was trained with fewer rows per training tuple, this share of the time is for profiling until there are
-`TRIALS[-1]` rows, because another tree is likely to be better."""
-FEW_TUPLES = 5
-"""With so few training tuples all meshes are priced, which takes less time than a search."""
+THIN_SHARE = 0.06
+"""If a mesh was trained with few rows per training tuple, this share of the time is for profiling until there are
+`TRIALS[-1]` rows."""
 LOOKS = 0.15
 """The share of the budget for looking at what was counted."""
 MOST_SLICE, LEAST_LOOK, MOST_LOOK = 16_384, 16_384, 1_048_576
-MOST_MESHES, PLATEAU = 200, 40
-"""A search ends after so many meshes, and after so many without a cheaper one."""
-TEST_NS, RUSTER_NS = 12.0, 25_000.0
-"""The time of a test per row, and of a route per slice: roughly what was measured for texts and four routes."""
 SEARCHES = ("ii", "sa")
 NOTHING_TO_ROUTE = "there is one filter, so there is nothing to route"
 MOST_ROUTES = 64
 
 _LEARNED = (
     "rows", "last_rows", "time_ns", "row_ns", "each_ns", "look_ns", "dropped", "batch_rows", "trials", "trial_at",
-    "trial_rows", "condensing_ns", "searching_ns", "why_one", "says_nothing",
+    "trial_rows", "why_one", "says_nothing",
 )  # fmt: skip
 """What a snapshot has besides the order and the mesh."""
 Numbers = NDArray[np.float64]
@@ -164,7 +144,10 @@ class MeshPolicy:
         self.pipeline = pipeline
         self.settings = settings or MeshSettings()
         self.mesh: Mesh | None = None
-        self._rng = rng if rng is not None else np.random.default_rng(0)
+        self._trainer = MeshTrainer(
+            pipeline, self.settings.routes, self.settings.search, self.settings.search_from,
+            rng if rng is not None else np.random.default_rng(0),
+        )  # fmt: skip
         self._auto = Auto(pipeline, BudgetSettings(self.settings.budget))
         self.order = self._auto.order
         self.standing = self._auto.standing if len(pipeline) > 1 else NOTHING_TO_ROUTE
@@ -186,7 +169,6 @@ class MeshPolicy:
         self._is_thin = self._says_nothing = False
         self._routing_ns = math.nan
         """What routing has cost per row with the tree in force."""
-        self._condensing_ns, self._searching_ns = CONDENSING_NS, SEARCHING_NS
         self._alarms: list[DriftAlarm] = []
         self._moved = ""
         """What has changed since routes were last ordered."""
@@ -266,7 +248,7 @@ class MeshPolicy:
     def _is_time(self) -> bool:
         if not self.classifies or self.samples.added < self._trial_at or self.samples.rows < TRIALS[0] // 2:
             return False
-        if self._condensing_ns > CONDENSING * self._time_ns:
+        if self._trainer.condensing_ns > CONDENSING * self._time_ns:
             return False
         return self._trials < len(TRIALS) or self._rows >= 2 * self._trial_rows
 
@@ -280,109 +262,46 @@ class MeshPolicy:
             self._says_nothing = True  # as many rows are profiled as if no mesh paid
             return None
         sample = self.samples.sample()
-        made = self._trained(sample, seen, None)
-        if made is None:
+        trained = self._train(sample, seen, None)
+        mesh = trained.mesh
+        if mesh is None:
             return None
-        mesh, net, overhead = made
         self._adopt(mesh)
-        self.savings_ns = round(net), None
+        self.savings_ns = round(trained.net_ns), None
         return Verdict(
             self.order,
             f"rows take {plural(len(mesh.routes), 'route')} by {listed(mesh.columns)}: a row is expected to take "
-            f"{duration(net)} less, of which {duration(overhead)} are lost to routing, based on "
+            f"{duration(trained.net_ns)} less, of which {duration(trained.overhead_ns)} are lost to routing, based on "
             f"{plural(len(sample.weights), 'profiled row')}; the newest {percent(NEWEST)} of them were not used to "
             "find the routes",
         )
 
-    def _trained(self, sample: Sample, seen: Observation, before: Mesh | None) -> tuple[Mesh, float, float] | None:
-        """Return a mesh that saves more on the newest rows than its error, its saving per row of the stream, and what
-        routing costs; None if there is none. `before`: the mesh that it must be better than."""
-        size = len(sample.weights)
-        cut = size - int(size * NEWEST)
-        old, new = part_of(sample, 0, cut), part_of(sample, cut, size)
-        cost_ns = known_costs(seen.cost_ns)
-        fixed = np.zeros(len(cost_ns)) if seen.costs is None else known_fixed(seen.costs.fixed_ns)
-        begun = perf_counter_ns()
-        training = condense(old)
-        self._condensing_ns = float(perf_counter_ns() - begun)
-        self._training_ns += int(self._condensing_ns)
-        if len(training) < 2:
-            self._why_one = f"one route: the values say nothing about outcomes in {plural(size, 'profiled row')}"
-            self._says_nothing = True
-            if self._joined:
-                self.samples.clear()  # windows may have been filling
-            return None
-        self._says_nothing = False
-        costs = MeshCosts(training, self.pipeline, cost_ns, fixed, self._batch_rows, TEST_NS, RUSTER_NS)
-        possible = costs.best_ns(costs.everything) - sum(costs.best_ns(1 << t) for t in range(len(training)))
-        if possible * self._dropped * self._rows < SEARCHING * self._searching_ns * len(training):
-            self._why_one = (
-                f"one route: routes by {listed([axis.column for axis in training.axes])} could have saved at most "
-                f"{duration(possible)} per dropped row so far, less than searching for them takes"
-            )
-            return None
-        begun = perf_counter_ns()
-        meshes = PricedMeshes(costs, self.settings.routes)
-        start = None
-        if before is not None:
-            start = current(training, before.tree.compiled().classify(old.values, cut))
-        if len(training) <= FEW_TUPLES:
-            found = mesh_search(meshes, self._rng, "opt").run()
-        else:
-            stop = Stop(meshes=MOST_MESHES, plateau=PLATEAU)
-            found = mesh_search(meshes, self._rng, self.settings.search, self.settings.search_from, start, stop).run()
-        searching_ns = perf_counter_ns() - begun
-        self._training_ns += searching_ns
-        self._searching_ns = searching_ns / len(training)
-        mesh = found.mesh
-        if len(mesh.routes) < 2:
-            self._why_one = f"one route: no mesh is cheaper, based on {plural(size, 'profiled row')}"
-            return None
-        single = costs.best_route(costs.everything)
-        classify = mesh.tree.compiled().classify
-        on_old, _ = saving(old.passes, old.weights, classify(old.values, cut), mesh.routes, single, cost_ns)
-        overhead = max(on_old - (costs.best_ns(costs.everything) - found.cost), 0.0)
-        routes = classify(new.values, size - cut)
-        saved, error = self._saved(new, mesh, routes, single, before, cost_ns)
-        if before is not None:
-            overhead = max(overhead - self._overhead(before), 0.0)
-        net = (saved - overhead) * self._dropped
-        if saved - overhead <= CERTAIN * error or net < LEAST_SAVING * self._row_ns:
-            self._why_one = (
-                f"one route: {plural(len(mesh.routes), 'route')} by {listed(mesh.columns)} would save "
-                f"{duration(saved)} ± {duration(error)} per dropped row on the newest rows and cost "
-                f"{duration(overhead)}, based on {plural(size, 'profiled row')}"
-            )
-            return None
-        self._is_thin = cut / len(training) < THIN
-        shares = np.bincount(classify(sample.values, size), minlength=len(mesh.routes)) / size
-        least = max(int(2 * RUSTER_NS / max(saved, 1.0)), 1)
+    def _train(self, sample: Sample, seen: Observation, before: Mesh | None) -> Trained:
+        """Train a mesh, which gets the next version. `before`: the mesh that it must be better than."""
+        facts = StreamFacts(
+            known_costs(seen.cost_ns), self._fixed(seen), self._batch_rows, self._dropped, self._rows, self._row_ns,
+            self.order,
+        )  # fmt: skip
+        spent = self._trainer.spent_ns
+        trained = self._trainer.train(sample, facts, before)
+        self._training_ns += self._trainer.spent_ns - spent
+        self._says_nothing, self._why_one = trained.says_nothing, trained.why_one
+        if trained.says_nothing and self._joined:
+            self.samples.clear()  # windows may have been filling
+        if trained.mesh is None:
+            return trained
+        self._is_thin = trained.is_thin
         self._version += 1
-        return replace(mesh, version=self._version, default=int(shares.argmax()), least_rows=least), net, overhead
+        return replace(trained, mesh=replace(trained.mesh, version=self._version))
 
-    def _saved(
-        self, new: Sample, mesh: Mesh, routes: NDArray[np.int16], single: Order, before: Mesh | None, cost_ns: Numbers
-    ) -> tuple[float, float]:
-        """Return what rows save on the routes of a mesh, against the better single order or the mesh before."""
-        if before is None:
-            both = [saving(new.passes, new.weights, routes, mesh.routes, order, cost_ns) for order in
-                    (single, self.order)]  # fmt: skip
-            return min(both)
-        old = before.tree.compiled().classify(new.values, len(new.weights))
-        # one number per pair of routes, so that both meshes are priced on the same rows
-        gain, error = saving(new.passes, new.weights, routes, mesh.routes, single, cost_ns)
-        less, _ = saving(new.passes, new.weights, old, before.routes, single, cost_ns)
-        return gain - less, error
-
-    def _overhead(self, mesh: Mesh) -> float:
-        """Return what routing is assumed to cost per row before a mesh has run."""
-        return TEST_NS * mesh.tree.tests + len(mesh.routes) * RUSTER_NS / self._batch_rows
+    def _fixed(self, seen: Observation) -> Numbers:
+        return np.zeros(len(seen.cost_ns)) if seen.costs is None else known_fixed(seen.costs.fixed_ns)
 
     def _measured_overhead(self, mesh: Mesh) -> float:
         """Return what routing costs per dropped row with the mesh in force: as measured, such as for long texts, or as
         assumed if that is more."""
         measured = 0.0 if math.isnan(self._routing_ns) else self._routing_ns / self._dropped
-        return max(measured, self._overhead(mesh))
+        return max(measured, overhead_ns(mesh, self._batch_rows))
 
     def _adopt(self, mesh: Mesh) -> None:
         if self.mesh is None or self.mesh.tree is not mesh.tree:
@@ -450,14 +369,13 @@ class MeshPolicy:
             )  # fmt: skip
         if size >= TRIALS[1] and self._rows >= 2 * self._trial_rows:
             self._trial_rows = self._rows
-            made = self._trained(sample, seen, mesh)
-            if made is not None:
-                found, net, _ = made
-                self._adopt(found)
-                self.savings_ns = round(net + (self.savings_ns[1] or 0)), None
+            trained = self._train(sample, seen, mesh)
+            if trained.mesh is not None:
+                self._adopt(trained.mesh)
+                self.savings_ns = round(trained.net_ns + (self.savings_ns[1] or 0)), None
                 return Verdict(
-                    self.order, f"another tree, by {listed(found.columns)}: a row is expected to take {duration(net)} "
-                    f"less, based on {plural(size, 'profiled row')}",
+                    self.order, f"another tree, by {listed(trained.mesh.columns)}: a row is expected to take "
+                    f"{duration(trained.net_ns)} less, based on {plural(size, 'profiled row')}",
                 )  # fmt: skip
         return None
 
@@ -473,8 +391,7 @@ class MeshPolicy:
 
     def _best(self, passes: Numbers, order: Order, seen: Observation, share: float) -> Order:
         """Return the best order for rows with these outcomes; the one given if no other saves enough."""
-        cost_ns = known_costs(seen.cost_ns)
-        fixed = np.zeros(len(cost_ns)) if seen.costs is None else known_fixed(seen.costs.fixed_ns)
+        cost_ns, fixed = known_costs(seen.cost_ns), self._fixed(seen)
         rows = max(share * self._batch_rows, 1.0)
         model = CostModel(passes, np.ones(len(passes)), 1.0 - self._dropped, cost_ns, fixed, rows, self.pipeline)
         walk = model.walk(order)
@@ -499,7 +416,7 @@ class MeshPolicy:
         if wants.trial is not None or wants.urgent or not self.classifies or math.isnan(self._row_ns):
             return wants
         if not few:
-            wait_ns = self._condensing_ns / CONDENSING - self._time_ns
+            wait_ns = self._trainer.condensing_ns / CONDENSING - self._time_ns
             waits = self.samples.added >= self._trial_at and self._trials < len(TRIALS) and wait_ns > 0.0
             return replace(wants, rows=min(wants.rows, int(wait_ns / self._row_ns) + 1)) if waits else wants
         share = (DOUBTFUL if self._says_nothing else COLLECTING) * min(self._row_ns / CHEAP_NS, 1.0)
@@ -558,6 +475,7 @@ class MeshPolicy:
         return known | {
             "mesh": None if self.mesh is None else self.mesh.to_dict(), "version": self._version,
             "learned": {name: _plain(getattr(self, f"_{name}")) for name in _LEARNED}, "added": self.samples.added,
+            "condensing_ns": self._trainer.condensing_ns, "searching_ns": self._trainer.searching_ns,
         }  # fmt: skip
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -572,6 +490,8 @@ class MeshPolicy:
         self.standing = self._auto.standing if len(self.pipeline) > 1 else NOTHING_TO_ROUTE
         for name, value in snapshot["learned"].items():
             setattr(self, f"_{name}", math.nan if value is None else value)
+        self._trainer.condensing_ns = float(snapshot["condensing_ns"])
+        self._trainer.searching_ns = float(snapshot["searching_ns"])
         self.samples.clear()
         self.samples.added = int(snapshot["added"])
         self._version, self.mesh = int(snapshot["version"]), None

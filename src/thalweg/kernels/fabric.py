@@ -8,9 +8,10 @@ router, and no state depends on a route. If the order of neighbors on a route is
 picks the next operator of each ruster.
 Guarantee: the rows that pass, the rows that fail and what raised on them are those of any single order. Rows stay in
 their order. Each row visits an operator at most once.
-Cost: at most one call per route and operator, and less if rusters meet. The operator for which most rusters wait is
-called first; if none has more than another, the ruster that has just moved moves on, so that it meets those that wait.
-No row waits for a later slice.
+Cost: at most one call per route and operator, and less if rusters meet. Where no lottery decides, the order of the
+calls is known beforehand (`call_order`). Otherwise, the operator for which most rusters wait is called first; if none
+has more than another, the ruster that has just moved moves on, so that it meets those that wait. No row waits for a
+later slice.
 Differs from the paper: the output is not an operator with index 0, because the rows that are left are the output. A
 route of fewer rows than its minimum takes the default route, where the paper waits for more rows.
 
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thalweg.kernels.call_order import call_order
 from thalweg.kernels.chain import Chain
 from thalweg.kernels.filter_chain import Call, RoutedCounts, SliceCounts, SliceResult
 from thalweg.kernels.lottery import Lottery
@@ -86,7 +88,8 @@ def run_routes(
     waiting: list[list[Ruster]] = [[] for _ in range(n)]
     for ruster in _rusters(route, counts, routes, most_rows):
         waiting[ruster.order[0] if lottery is None else _drawn(ruster, lottery)].append(ruster)
-    k = _next(waiting, None)
+    planned = iter(call_order(tuple(map(tuple, routes)))) if lottery is None else None
+    k = _next(waiting, None, planned)
     while k is not None:
         rusters, waiting[k] = waiting[k], []
         moved: int | None = None
@@ -104,7 +107,7 @@ def run_routes(
                 if ruster.passed < n:
                     moved = ruster.order[ruster.passed] if lottery is None else _drawn(ruster, lottery)
                     waiting[moved].append(ruster)
-        k = _next(waiting, moved)
+        k = _next(waiting, moved, planned)
     routed.evaluated, routed.passed = np.array(evaluated), np.array(passed)
     routed.decisions = 0 if lottery is None else lottery.decisions - decided
     result = done.result((dropped_at == n).nonzero()[0], dropped_at)
@@ -149,9 +152,13 @@ def _drawn(ruster: Ruster, lottery: Lottery) -> int:
     return ruster.order[ruster.passed]
 
 
-def _next(waiting: Sequence[Sequence[Ruster]], moved: int | None) -> int | None:
-    """Return the operator for which most rusters wait; of equal ones that to which a ruster has just moved, or else the
-    first; None if none waits."""
+def _next(waiting: Sequence[Sequence[Ruster]], moved: int | None, planned: Iterator[int] | None) -> int | None:
+    """Return the operator that is called next; None if no ruster waits.
+
+    If calls are not planned, it is the operator for which most rusters wait; of equal ones that to which a ruster has
+    just moved, or else the first."""
+    if planned is not None:
+        return next((k for k in planned if waiting[k]), None)
     best, most = moved, 0 if moved is None else len(waiting[moved])
     for k, rusters in enumerate(waiting):
         if len(rusters) > most:
