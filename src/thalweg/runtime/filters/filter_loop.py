@@ -116,6 +116,7 @@ class FilterLoop(Generic[BatchT]):
         self.mesh: Mesh | OpenRoute | None = None
         """The routes of rows; None if all rows follow `order`."""
         self._classifier: CompiledTree | None = None
+        self._reported: tuple[str | None, Mesh | None] = (None, None)
         if getattr(policy, "classifies", False) and not chain.classifiers:
             policy.classifies = False  # type: ignore[attr-defined]  # there is nothing to classify rows by
         self.classifies = bool(getattr(policy, "classifies", False))
@@ -337,6 +338,13 @@ class FilterLoop(Generic[BatchT]):
         if self.mesh is not None:
             work.predicted_saving_ns, work.realized_saving_ns = getattr(self.policy, "savings_ns", (None, None))
         return work
+
+    def unreported_mesh(self, start: str | None = None) -> Mesh | None:
+        """Return the mesh in force, unless an earlier call has returned it; None also without a mesh. `start`: the
+        start of a streaming query, each of which has its own report."""
+        mesh = self.mesh if isinstance(self.mesh, Mesh) else None
+        before, self._reported = self._reported, (start, mesh)
+        return None if before[0] == start and before[1] is mesh else mesh
 
     def cost_ns(self) -> list[float]:
         """Return the cost of one more row, by predicate; nan if it is unknown."""
