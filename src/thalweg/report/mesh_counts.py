@@ -71,13 +71,16 @@ class MeshCounts:
         """Whether it is known, and a mesh of these predicates; a file may have been changed."""
         return self.mesh is not None and all(len(route) == len(names) for route in self.mesh["routes"])
 
-    def view(self, names: Sequence[str], routing_ns: int, processing_ns: int, words: MeshWords = OF_FILTERS) -> MeshView:
+    def view(
+        self, names: Sequence[str], routing_ns: int, processing_ns: int, words: MeshWords = OF_FILTERS
+    ) -> MeshView:
         """Return what the report shows."""
         assert self.mesh is not None, "only meshes that are known are shown"
-        counted = {"rows": self.rows, "evaluated": self.evaluated, "ns": self.ns}
+        counted = len(self.rows) == self._routes
         return MeshView.of(
-            self.mesh, names, **{name: sums for name, sums in counted.items() if len(sums) == self._routes},
-            predicted_saving_ns=self.predicted_saving_ns, realized_saving_ns=self.realized_saving_ns,
+            self.mesh, names, rows=self.rows if counted else (), evaluated=self.evaluated if counted else (),
+            ns=self.ns if counted else (), predicted_saving_ns=self.predicted_saving_ns,
+            realized_saving_ns=self.realized_saving_ns,
             routing_share=routing_ns / processing_ns if processing_ns else None, why=self.why, words=words,
         )  # fmt: skip
 

@@ -89,8 +89,10 @@ def mesh_tree(
         route = routes[used[0]]
         return TreeItem(f"One route{of}:", (str(route), *_counted(route, sum(each.rows for each in routes), words)))
     by = listed([name_text(column) for column in columns_of(tree)])
-    drawing = _Drawing(tree, routes, words)
-    return TreeItem(f"Mesh{of}", (f"version {version}: {len(used)} routes by {by}",), drawing.branches(tree))
+    branches, routed = _Drawing(tree, routes, words).branches(tree), f"{len(used)} routes by {by}"
+    if words.rows:
+        return TreeItem(f"Mesh{of}:", (f"version {version}, {routed}",), branches)
+    return TreeItem("Mesh", (f"version {version}: {routed}",), branches)
 
 
 class _Drawing:
