@@ -84,7 +84,7 @@ def test_what_workers_leave_on_a_host_is_private(temp: Path, monkeypatch: pytest
     forget_at_exit("app")
     file = HostFile("app", "query")
     file.offer(lambda: {"order": [0, 1]})
-    TuplePool(file, "one", 2).give("mark", BITS, fresh=True, costs={})
+    TuplePool(file, "one", 2).give("mark", BITS, fresh=True, costs={}, values={"source": pa.array(["web", "app"])})
     mark = CallMark("app", "chain", 1, 2, 0)
     found = modes(temp)
     mark.remove()
