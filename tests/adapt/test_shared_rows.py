@@ -146,3 +146,12 @@ def test_rows_of_strangers_are_forgotten_for_good() -> None:
     assert samples.rows == TRIALS[0]
     samples.add_shared(ClassifiedTuples({"s": alike[0]}, alike[1]))
     assert samples.rows == TRIALS[0]
+
+
+def test_redacted_values_stay_in_the_process(folder: Path) -> None:
+    worker = workers_of(folder, TuplePool, 1)[0]
+    worker.loop.redact = True
+    run_together([worker], [stream("classes", ROWS, 1)], rows=10 * BATCH)
+    (file,) = folder.rglob("*.tuples")
+    assert '"bits":' in file.read_text()
+    assert '"values":' not in file.read_text()

@@ -436,9 +436,11 @@ class FilterLoop(Generic[BatchT]):
         self._mark = self.chain.clock()  # the time since the last mark counts as re-optimizing
 
     def _share(self, wants: ProfilingRequest, tuples: Bits, values: Mapping[str, pa.Array] | None = None) -> None:
-        """Share profile tuples, their values by which rows may be classified, and the costs of calls with siblings."""
+        """Share profile tuples, their values by which rows may be classified, and the costs of calls with siblings.
+        With `redact`, no values are shared: the pool may be a file."""
         if self.pool is not None and wants.shared is not None:
-            self.pool.give(wants.shared, tuples, wants.urgent, self.ledger.cost_snapshot(), values)
+            shown = None if self.redact else values
+            self.pool.give(wants.shared, tuples, wants.urgent, self.ledger.cost_snapshot(), shown)
 
     def _shared(self) -> SharedProfiles | None:
         """Take over the costs that siblings know better. Return their profile tuples; None if there are none."""

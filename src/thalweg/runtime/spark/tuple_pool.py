@@ -7,7 +7,7 @@ a best-effort basis: a full disk, or a line that is lost when the file is starte
 
 Tuples of the policy `mesh` are shared together with the values by which rows may be classified, as an Arrow stream
 within the line. These are values of the user's rows: they are as private as the tree of a mesh, which is in the other
-file of the folder, and are removed with it.
+file of the folder, and are removed with it. With `redact` neither is written.
 
 Cost: about 20 µs to give, 5 µs to find that nothing is new. Values of 250 rows add 50 to 300 µs to give, and as much to
 take; profiling these rows takes ten times as long if each of several predicates takes a microsecond.
