@@ -26,7 +26,7 @@ class MemoryPool:
         self.gifts, self.worker = gifts, worker
         self._read = 0
 
-    def give(self, mark: str, tuples: np.ndarray, fresh: bool, costs: Mapping[str, Any]) -> None:
+    def give(self, mark: str, tuples: np.ndarray, fresh: bool, costs: Mapping[str, Any], values: object = None) -> None:
         """Share tuples and a copy of the current costs."""
         self.gifts.append(Gift(self.worker, tuples, fresh, {key: list(ns) for key, ns in costs.items()}))
 

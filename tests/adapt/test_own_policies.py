@@ -17,6 +17,7 @@ import thalweg as tw
 from tests.adapt.forward import Forward, ForwardSettings
 from thalweg.adapt import POLICIES, Policy, Verdict, check_policy, make_policy, policy_name, takes
 from thalweg.adapt.auto import Auto
+from thalweg.adapt.mesh import MeshPolicy
 from thalweg.adapt.policy import Trial
 from thalweg.events import read
 from thalweg.plan import Pipeline
@@ -155,6 +156,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "blank": (type("Other", (Forward,), {"name": " "}), "its name is ' '"),
     "a dict": (type("Other", (Forward,), {"defaults": {"p": 1}}), "must be a dataclass instance or None"),
     "a class": (type("Other", (Forward,), {"defaults": ForwardSettings}), "must be a dataclass instance or None"),
+    "classes of rows": (
+        type("Other", (Forward,), {"classifies": True}),
+        "policy=Other: its class attribute `classifies` is true, but a policy of your own has one order for all rows",
+    ),
+    "a mesh": (type("Other", (MeshPolicy,), {"name": "my mesh"}), "set it to False, or use policy='mesh'"),
     "constructor": (
         type("Other", (Forward,), {"__init__": lambda self, pipeline: None}),
         r"Other\(pipeline, settings, rng\) is not possible: too many positional arguments",
@@ -221,6 +227,7 @@ IN_THE_LOOP = {
     "silent": (broken(update=turned), r"changed its order to \(2, 1, 0\) in update\(\) without returning a verdict"),
     "first order": (broken(__init__=initially(order=(2, 2, 1))), r"is made with the order \(2, 2, 1\)"),
     "guards": (broken(__init__=initially(order=(1, 0, 2))), "with every filter after its guards"),
+    "classes": (broken(__init__=initially(classifies=True)), "classifies rows, but a policy of your own has one order"),
     "no wants": (broken(wants=lambda self: None), r"returned None from wants\(\)"),
     "p": (broken(wants=wants_with(p=1.5)), "wants p=1.5"),
     "shape": (broken(wants=wants_with(evaluate=np.zeros((1, 3), dtype=bool))), "array of 3 times 3 bools"),

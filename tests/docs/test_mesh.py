@@ -10,6 +10,7 @@ from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.mesh_search import SEARCHES
 from thalweg.optimizer.mesh.starts import STARTS
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, RouteTree, ValueNode
+from thalweg.report.mesh_tree import MeshWords
 from thalweg.report.mesh_view import MeshView
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mesh.md").read_text(encoding="utf-8")
@@ -27,12 +28,21 @@ def by_source(**given: Any) -> MeshView:
     )
 
 
+def by_sector() -> MeshView:
+    known = (((b"tech",), Leaf(2)), ((b"oil",), Leaf(0)), ((b"health",), Leaf(1)))
+    tree = RouteTree(ValueNode("sector", "text", (known[1], known[0], known[2]), Leaf(0), Leaf(0)))
+    mesh = Mesh(tree, ((0, 2, 1), (1, 0, 2), (2, 1, 0)), 2)
+    counts: dict[str, Any] = {"rows": (334, 333, 333), "evaluated": (474, 400, 400), "ns": (77_154, 1, 1)}
+    return MeshView.of(mesh.to_dict(), ("b", "c", "d"), **counts, words=MeshWords("a", "probe"))
+
+
 def printed() -> list[str]:
     return re.findall(r"\n\n```\n(.*?)^```$", PAGE, flags=re.S | re.M)
 
 
 def test_the_page_shows_trees_as_reports_print_them() -> None:
-    _, tree, one_route, redacted = printed()
+    _, tree, one_route, of_join, redacted = printed()
+    assert f"{by_sector()}\n".startswith(of_join)
     assert tree == f"{by_source()}\n"
     assert f"{by_source(redact=True)}\n".startswith(redacted)
     why = "the best mesh saves 12 ns per row, less than its routing takes"

@@ -14,6 +14,8 @@ How it decides
 - **In force**, the shares that filters drop on each route are watched. If one has changed, rows are profiled anew and
   the routes are ordered anew, with the same tree. When enough new rows are known, another tree is searched. If one
   order has become cheaper, the mesh is given up.
+- **Workers of one host** share the rows that they profile for the first trials, together with their values. Rows of
+  siblings count if rows of equal values have similar outcomes there (`alike_classes`).
 - **In a join**, the probes of windows are the filters, and streams share the budget of `auto`. Rows that were profiled
   while windows were filling say little about full ones, so trials are repeated whenever the number of rows has doubled.
 Guarantee: the answer never depends on it. If the values say nothing about outcomes, a mesh is adopted with a
@@ -224,6 +226,8 @@ class MeshPolicy:
         if seen.values and len(seen.profile):
             known = np.ones_like(seen.profile) if seen.known is None else seen.known
             self.samples.add(seen.values, seen.profile, known)
+        for shared in seen.classified_siblings:
+            self.samples.add_shared(shared)
 
     # with one order
 
@@ -254,6 +258,9 @@ class MeshPolicy:
 
     def _trial(self, seen: Observation) -> Verdict | None:
         """Search a mesh, and adopt it if it pays on the newest rows."""
+        if self.samples.drop_strangers() and self.samples.rows < TRIALS[0]:
+            self._trial_at = self.samples.added + TRIALS[0] - self.samples.rows
+            return None
         self._trials += 1
         self._trial_rows = self._rows
         last = self._trials >= len(TRIALS)

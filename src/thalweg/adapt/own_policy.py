@@ -29,6 +29,8 @@ class OwnPolicy:
         if missing:
             self._refuse(f"has no {' and no '.join(missing)}: set it in __init__ or in the class")
         self.order = self._order("is made with", policy.order)
+        if getattr(policy, "classifies", False):
+            self._refuse("classifies rows, but a policy of your own has one order for all of them: leave it out")
         self._profiled = np.array(pipeline.profiled)
         self._checked: ProfilingRequest | None = None
         try:

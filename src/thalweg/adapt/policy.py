@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -230,6 +230,17 @@ class Observation:
     """By column, the values of the profile tuples by which rows may be classified; None if the policy has no mesh."""
     routes: RouteCounts | None = None
     """What was counted by route; None if all rows took one."""
+    classified_siblings: Sequence[ClassifiedTuples] = ()
+    """Those of `siblings` that were shared with the values by which rows may be classified, oldest first."""
+
+
+class ClassifiedTuples(NamedTuple):
+    """Profile tuples of another worker with the values by which rows may be classified."""
+
+    values: Mapping[str, pa.Array]
+    """By column, one value per tuple."""
+    tuples: Bits
+    """Two columns per filter: drops the row, is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -91,6 +91,11 @@ def _refuse_no_policy(cls: type[Any]) -> None:
         raise PlanError(
             f"{what}: its name is {name!r}, which reports cannot show; set the class attribute `name` to printable text"
         )
+    if getattr(cls, "classifies", False):
+        raise PlanError(
+            f"{what}: its class attribute `classifies` is true, but a policy of your own has one order for all rows; "
+            "set it to False, or use policy='mesh'"
+        )
     defaults = getattr(cls, "defaults", None)
     if defaults is not None and (isinstance(defaults, type) or not is_dataclass(defaults)):
         raise PlanError(f"{what}: its defaults={defaults!r} must be a dataclass instance or None; {_HOW}")

@@ -65,6 +65,12 @@ def _wrong_lists(record: Observed | NativeObserved | JoinObserved) -> str | None
             return f"{name} does not have the names of the record"
     if isinstance(record, Observed) and record.hits > record.judged:
         return f"hits is {record.hits}, more than the {record.judged} rounds that were judged"
+    if isinstance(record, Observed | JoinObserved):
+        for name in ("route_evaluated", "route_ns"):
+            if len(getattr(record, name)) != len(record.route_rows):
+                return f"{name} has {len(getattr(record, name))} values for {len(record.route_rows)} routes"
+        if record.mesh and not is_mesh(record.mesh, len(names)):
+            return f"mesh is {record.mesh!r:.40}"
     if isinstance(record, NativeObserved) and len(record.masks) != len(record.counts):
         return f"counts has {len(record.counts)} values for {len(record.masks)} masks"
     return None

@@ -100,6 +100,9 @@ class Observed:
     """Of these, in how many it was that one."""
     regret: float | None = None
     """By how many times the order in force was worse than that one, on average; None if no round was judged."""
+    mesh: str = ""
+    """That mesh as JSON, as in `VerdictGiven`, if no verdict of this worker in this run has it: the worker began with
+    what another one had found; empty otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +279,14 @@ class JoinObserved:
     """The largest time of these rows, in ticks."""
     routing_ns: int = 0
     """Time of classifying rows and of moving them between probes; part of the time."""
+    mesh_version: int | None = None
+    """This field and the following ones are as in `Observed`, of the routes of this stream's rows."""
+    route_rows: tuple[int, ...] = ()
+    route_evaluated: tuple[int, ...] = ()
+    route_ns: tuple[int, ...] = ()
+    predicted_saving_ns: int | None = None
+    realized_saving_ns: int | None = None
+    mesh: str = ""
 
 
 @dataclass(frozen=True, slots=True)

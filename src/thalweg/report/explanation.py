@@ -24,6 +24,7 @@ from pathlib import Path
 from thalweg.errors import PlanError
 from thalweg.formatting import wrapped
 from thalweg.optimizer.choose_plan import Candidate
+from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_curves import PlanCurves
 from thalweg.report.plan_picture import curves_as_svg
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
@@ -59,8 +60,9 @@ class Explanation:
     """The explanation of filters, of a join or of a query.
 
     Print it, leave it as the last line of a notebook cell, or write it to a file: ``explanation.save("plan.html")``.
-    ``to_graphviz()`` and ``to_mermaid()`` draw the plan that runs. If plans were compared over time, pages and
-    notebooks show their curves, and ``explanation.save("plan.svg")`` writes them as a picture.
+    ``to_graphviz()`` and ``to_mermaid()`` draw the plan that runs, and beside it the meshes of the latest run. If plans
+    were compared over time, pages and notebooks show their curves, and ``explanation.save("plan.svg")`` writes them as
+    a picture.
     """
 
     of: str
@@ -75,6 +77,8 @@ class Explanation:
     curves: PlanCurves | None = None
     """What the plans that were compared are predicted to return over time, and what was measured; None if no plans were
     compared over time."""
+    meshes: tuple[tuple[str, MeshView], ...] = ()
+    """The meshes of the latest run with their titles; empty if all rows took one route, or if nothing has run."""
 
     @property
     def logical(self) -> TreeItem:
@@ -129,7 +133,7 @@ class Explanation:
         return next((each.lines for each in self.paragraphs if each.title == title), ())
 
     def to_graphviz(self) -> str:
-        """Return the plan that runs in the DOT language of Graphviz.
+        """Return the plan that runs, and the meshes of the latest run, in the DOT language of Graphviz.
 
         Returns
         -------
@@ -142,10 +146,10 @@ class Explanation:
         >>> print(explanation.to_graphviz().splitlines()[0])
         digraph plan {
         """
-        return as_graphviz(self.physical)
+        return as_graphviz(self.physical, beside=self._drawn_meshes())
 
     def to_mermaid(self) -> str:
-        """Return the plan that runs as a Mermaid diagram, for Markdown.
+        """Return the plan that runs, and the meshes of the latest run, as a Mermaid diagram, for Markdown.
 
         Returns
         -------
@@ -161,7 +165,7 @@ class Explanation:
           n1["Input<br/>reads code"]
           n1 --> n0
         """
-        return as_mermaid(self.physical)
+        return as_mermaid(self.physical, beside=self._drawn_meshes())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the explanation to a file. An existing file is replaced.
@@ -199,14 +203,19 @@ class Explanation:
             )
         save_as(path, forms, ".txt, .html, .svg (curves of plans), .dot (Graphviz) or .mmd (Mermaid)")
 
+    def _drawn_meshes(self) -> list[tuple[str, TreeItem]]:
+        return [(title, mesh.drawn()) for title, mesh in self.meshes]
+
     def __str__(self) -> str:
         plans = [f"{title}\n{as_text(tree)}" for title, tree in self.plans]
+        plans += [f"{title}\n{mesh}" for title, mesh in self.meshes]
         return "\n\n".join([*plans, *(str(each) for each in self.paragraphs if each.lines)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         plans = [f"<h4>{html.escape(title)}</h4>{as_html(tree)}" for title, tree in self.plans]
+        plans += [f"<h4>{html.escape(title)}</h4>{mesh._repr_html_()}" for title, mesh in self.meshes]
         if self.curves:
             plans.append(f"<div style='overflow-x:auto;margin-top:1em'>{self._picture()}</div>")
         return "".join([*plans, *(each.as_html() for each in self.paragraphs if each.lines)])

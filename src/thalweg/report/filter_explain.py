@@ -10,12 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.adapt.mesh import MeshSettings
+from thalweg.adapt.policy import Settings
 from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
-from thalweg.formatting import listed, percent, plural, total_duration
+from thalweg.formatting import percent, plural, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.pipeline import Pipeline
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
+from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_tree import TreeItem
 from thalweg.report.report import Report
 from thalweg.report.run_report import in_runs
@@ -84,7 +86,29 @@ def explain_filters(
         Paragraph("Settings", tuple(_settings(settings)), wrapped=True),
         Paragraph("Order", tuple(_orders(plan, orders, report)), wrapped=True),
     )
-    return Explanation(f"Filters {', '.join(names)}", source.where, ((title, tree),), paragraphs)
+    return Explanation(
+        f"Filters {', '.join(names)}", source.where, ((title, tree),), paragraphs, meshes=filter_meshes(report)
+    )
+
+
+def filter_meshes(report: Report, of: str = "") -> tuple[tuple[str, MeshView], ...]:
+    """Return the mesh of the latest run with a title; none if all rows took one route. `of`: a name of the filters."""
+    mesh = report.sections[-1].mesh if report.sections else None
+    return ((latest_run(of), mesh),) if mesh is not None and len(mesh.routes) > 1 else ()
+
+
+def most_routes(settings: Settings | None) -> int:
+    """Return the most routes of a mesh under the settings of a policy; `auto` has no setting for it."""
+    return int(getattr(settings, "routes", MeshSettings().routes))
+
+
+def latest_run(of: str = "") -> str:
+    """Return the title of a mesh in an explanation.
+
+    >>> latest_run(), latest_run("filter of s")
+    ('Routes in the latest run', 'Routes in the latest run, filter of s')
+    """
+    return f"Routes in the latest run, {of}" if of else "Routes in the latest run"
 
 
 def rows_and_kept(report: Report) -> str:
@@ -144,8 +168,7 @@ def _adapts(plan: FilterPlan, settings: FilterSettings, orders: FirstOrders) -> 
     if chain:
         yield f"the order of the {len(plan.predicates)} predicates{_outside_the_jvm(plan)}"
         if settings.policy_name == "mesh" or (settings.policy_name == "auto" and plan.classify_by is not None):
-            most = getattr(settings.profile, "routes", MeshSettings().routes)
-            yield f"which rows take which of at most {most} routes"
+            yield f"which rows take which of at most {most_routes(settings.profile)} routes"
     if orders.native_adapts:
         yield f"when a query starts, the order of the {len(plan.native.predicates)} predicates in the JVM"
     if not chain and not orders.native_adapts:
@@ -184,6 +207,3 @@ def _orders(plan: FilterPlan, orders: FirstOrders, report: Report) -> Iterator[s
     last = next((section.order for section in reversed(report.sections) if section.order), ())
     if len(plan.predicates) > 1 and last:
         yield f"in the latest run{_outside_the_jvm(plan)}: {', '.join(last)}"
-    mesh = report.sections[-1].mesh if report.sections else None
-    if mesh is not None and len(mesh.routes) > 1:
-        yield f"in the latest run: {len(mesh.routes)} routes by {listed(mesh.columns)}; report() shows the tree"

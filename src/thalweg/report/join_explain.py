@@ -23,8 +23,10 @@ from thalweg.plan.objective import objective_of
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
 from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
+from thalweg.report.filter_explain import latest_run, most_routes
 from thalweg.report.join_report import JoinReport
 from thalweg.report.join_sentences import probes
+from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_choice import plan_curves, plan_paragraph
 from thalweg.report.plan_curves import Measured, PlanCurves
 from thalweg.report.plan_tree import TreeItem
@@ -80,7 +82,7 @@ def explain_layout(
     tree = _tree(plan, settings, compared.shape, descriptions, report)
     return Explanation(
         join_title(plan), where, ((f"Plan, for {where}", tree),), paragraphs,
-        compared.candidates, compared.curves,
+        compared.candidates, compared.curves, join_meshes(report),
     )  # fmt: skip
 
 
@@ -105,7 +107,7 @@ def explain_plan(
     tree = _tree(plan, settings, compared.shape, descriptions, report)
     return Explanation(
         join_title(plan), "", (("Plan", tree),), paragraphs, compared.candidates,
-        compared.curves,
+        compared.curves, join_meshes(report),
     )  # fmt: skip
 
 
@@ -144,6 +146,12 @@ def compared_plans(
         return ComparedPlans(paragraph, may_change=may_change)
     shape = settings.first_shape(graph, first.choice.chosen.shape)
     return ComparedPlans(paragraph, shape, first.choice.candidates, curves, may_change)
+
+
+def join_meshes(report: JoinReport, of: str = "") -> tuple[tuple[str, MeshView], ...]:
+    """Return the meshes of the streams in the latest run with titles. `of`: a name of the join."""
+    meshes = report.sections[-1].meshes if report.sections else {}
+    return tuple((latest_run(of), mesh) for mesh in meshes.values() if len(mesh.routes) > 1)
 
 
 def counted_results(report: JoinReport) -> str:
@@ -300,6 +308,8 @@ def _adapts(settings: JoinSettings, graph: JoinGraph, compared: ComparedPlans, w
         each = f"for new rows of each stream, the order in which the other {len(graph.aliases) - 1} windows are probed"
     else:
         each = probes_of_tree(shape)
+    if each and settings.policy_name == "mesh" and (most := most_routes(settings.profile)) > 1:
+        each += f" (at most {most} orders per stream, by classes of rows)"
     what = " and ".join(part for part in (each, KEPT_CHANGES if compared.may_change else "") if part)
     if not what:
         return f"nothing: the plan {to_text(shape or ())} determines every order"

@@ -166,7 +166,9 @@ def _furthest_behind(section: JoinSection) -> list[str]:
 
 def _switch_lines(section: JoinSection) -> list[str]:
     switches = [
-        f"{_place(section, s)}, row {s.at_row:,}: {what_moved(s.before, s.after)}: {s.reason}" for s in section.switches
+        f"{_place(section, s)}, row {s.at_row:,}: "
+        + (f"{what_moved(s.before, s.after)}: {s.reason}" if s.before != s.after else s.reason)
+        for s in section.switches
     ]
     return [*switches, *section.plans.change_lines()]
 
@@ -190,6 +192,8 @@ def as_text(section: JoinSection) -> str:
     for indent, sentences in ((2, facts(section)), (4, _switch_lines(section))):
         for fact in sentences:
             lines += wrapped(fact, indent, width=max(WIDTH, len(lines[1])))
+    for mesh in section.meshes.values():
+        lines += ["  " + line for line in str(mesh).splitlines()]
     return "\n".join(lines)
 
 
@@ -212,4 +216,5 @@ def as_html(section: JoinSection) -> str:
     return (
         f'<p>{html.escape(title(section))}</p><table style="border-collapse:collapse">{table}</table><p>{sentences}</p>'
         f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
+        + "".join(mesh._repr_html_() for mesh in section.meshes.values())
     )

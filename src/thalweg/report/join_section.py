@@ -10,12 +10,15 @@ from typing import Any
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, PlanObserved, Record, VerdictGiven
 from thalweg.report.kept_order_reason import derived
+from thalweg.report.mesh_counts import WorkerMeshes
+from thalweg.report.mesh_tree import MeshWords
+from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_history import PlanHistory
 from thalweg.report.section import LATEST_SWITCHES, InForceCounters, SwitchReport, span, total
 
 SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
         "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded", "trials", "trial_rows", "trial_ns",
-        "trial_loss_ns", "compiling_ns")  # fmt: skip
+        "trial_loss_ns", "compiling_ns", "routing_ns")  # fmt: skip
 SUMS_BY_OTHER = ("evaluated", "passed", "profiled")
 """Fields that `JoinObserved` and `StreamReport` have in common."""
 _NOW = ("order", "window_rows", "window_bytes", "state_bytes", "state_chunks", "most_rows", "most_bytes", "watermark")
@@ -88,6 +91,8 @@ class StreamReport:
     trial_loss_ns: int = 0
     compiling_ns: int = 0
     """Time in which numba compiled; not part of `total_ns`."""
+    routing_ns: int = 0
+    """Time of classifying rows and of moving them between probes; part of `total_ns`."""
     standing: str = ""
     """Why the order is kept, according to the policy of the bucket that reported last; empty if it gave no reason."""
 
@@ -248,6 +253,25 @@ class JoinSection:
     """The name that the user gave to the streaming query."""
     plans: PlanHistory = field(default_factory=PlanHistory)
     """Which sub-joins are kept, when and why that changed, and what was expected."""
+    worker_meshes: WorkerMeshes = field(default_factory=WorkerMeshes)
+    """The latest mesh of each bucket and stream that has had one, by names such as `bucket 3 a`."""
+
+    @property
+    def meshes(self) -> dict[str, MeshView]:
+        """The meshes of the streams whose rows probe along several routes, or did so until lately, by stream. Each
+        bucket has its own; this is that of the bucket that reported last."""
+        found = {alias: self._mesh(stream) for alias, stream in self.streams.items()}
+        return {alias: mesh for alias, mesh in found.items() if mesh is not None}
+
+    def _mesh(self, stream: StreamReport) -> MeshView | None:
+        buckets = {f"{bucket} {stream.stream}": bucket for bucket in stream.buckets}
+        known = self.worker_meshes.of(stream.others, buckets)
+        if not known:
+            return None
+        worker, latest = known[0]
+        where = f" in {buckets[worker]}" if len(stream.buckets) > 1 else ""
+        working_ns = stream.total_ns - stream.profiling_ns - stream.reoptimizing_ns
+        return latest.view(stream.others, stream.routing_ns, working_ns, MeshWords(stream.stream + where, "probe"))
 
     @property
     def results(self) -> int:
@@ -297,12 +321,15 @@ class JoinSection:
                 self.inner.setdefault(record.stream, StreamReport(record.stream, ())).add(record)
             else:
                 self._stream(record.stream, record.others).add(record)
+                self.worker_meshes.observe(f"{record.worker} {record.stream}", record)
             self.all_switches += record.omitted_switches
             self.query_name = record.query_name or self.query_name
             self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, record.batch)
         elif isinstance(record, VerdictGiven):
             self.all_switches += 1
             self.switches.append(SwitchReport.of(record))
+            if record.mesh:
+                self.worker_meshes.adopt(record.worker, record.mesh)
         elif isinstance(record, PlanObserved):
             self.plans.add(record)
 
@@ -317,6 +344,7 @@ class JoinSection:
         self.all_switches += later.all_switches
         self.switches.extend(later.switches)
         self.plans.take_in(later.plans)
+        self.worker_meshes.take_in(later.worker_meshes)
         self.query_name = later.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 
@@ -339,10 +367,12 @@ class JoinSection:
         >>> j.report().sections[0].to_dict()["results"]
         2
         """
+        meshes = {alias: {"mesh": mesh.to_dict()} for alias, mesh in self.meshes.items()}
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "results": self.results,
             "streams": {
-                alias: stream.to_dict() | {"standing": self.standing(stream)} for alias, stream in self.streams.items()
+                alias: stream.to_dict() | {"standing": self.standing(stream)} | meshes.get(alias, {})
+                for alias, stream in self.streams.items()
             },
             "tables": {alias: asdict(table) for alias, table in self.tables.items()},
             **({"inner": {name: _inner_dict(inner) for name, inner in self.inner.items()}} if self.inner else {}),

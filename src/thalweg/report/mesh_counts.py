@@ -1,24 +1,34 @@
-"""The mesh of one worker, and what was counted with it."""
+"""The meshes of the workers of a run, and what was counted with each.
+
+A report is folded in parts, such as micro-batches. A part may have counts of a mesh that an earlier part has.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from thalweg.events import Observed
+from thalweg.events import JoinObserved, Observed
+from thalweg.report.mesh_tree import OF_FILTERS, MeshWords
 from thalweg.report.mesh_view import MeshView
+
+MOST_MESHES = 1000
+"""The maximum number of workers whose meshes are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeshCounts:
     """A mesh as it is recorded, and sums over the records of its worker since it was adopted, by route."""
 
-    mesh: Mapping[str, Any]
-    rows: tuple[int, ...]
-    evaluated: tuple[int, ...]
-    ns: tuple[int, ...]
+    mesh: Mapping[str, Any] | None
+    """None if an earlier part of the run has it."""
+    version: int | None
+    """None if all rows take one route and an earlier part of the run has it."""
+    rows: tuple[int, ...] = ()
+    evaluated: tuple[int, ...] = ()
+    ns: tuple[int, ...] = ()
     predicted_saving_ns: int | None = None
     realized_saving_ns: int | None = None
     why: str = ""
@@ -26,38 +36,96 @@ class MeshCounts:
 
     @classmethod
     def of(cls, text: str) -> MeshCounts:
-        """Make it from the text of a verdict."""
+        """Make it from the text of a record."""
         mesh = json.loads(text)
-        none = (0,) * len(mesh["routes"])
-        return cls(mesh, none, none, none)
+        return cls(mesh, mesh["version"])
 
-    def then(self, seen: Observed) -> MeshCounts:
-        """Return the sums with a later record of the same worker; records of other versions are left out."""
-        if seen.mesh_version != self.mesh["version"] or len(seen.route_rows) != len(self.rows):
-            return replace(self, why=seen.standing) if seen.mesh_version is None else self
-        return replace(
-            self, rows=_sums(self.rows, seen.route_rows), evaluated=_sums(self.evaluated, seen.route_evaluated),
-            ns=_sums(self.ns, seen.route_ns), predicted_saving_ns=seen.predicted_saving_ns,
-            realized_saving_ns=seen.realized_saving_ns,
+    @classmethod
+    def seen(cls, seen: Observed | JoinObserved) -> MeshCounts:
+        """Make it from a record of a worker."""
+        if seen.mesh_version is None:
+            return cls(None, None, why=seen.standing)
+        return cls(
+            json.loads(seen.mesh) if seen.mesh else None, seen.mesh_version, seen.route_rows, seen.route_evaluated,
+            seen.route_ns, seen.predicted_saving_ns, seen.realized_saving_ns,
         )  # fmt: skip
 
-    def plus(self, later: MeshCounts) -> MeshCounts:
-        """Return the sums with those of a later part of the same run."""
-        if later.mesh != self.mesh:
+    def then(self, later: MeshCounts) -> MeshCounts:
+        """Return the sums with what was counted later. Counts of other meshes are left out."""
+        if later.mesh is not None and later.mesh != self.mesh:
             return later
+        if later.version is None:  # all rows take one route
+            return later if self._routes > 1 else replace(self, why=later.why)
+        if later.version != self.version or (self.rows and len(later.rows) != len(self.rows)):
+            return self
         return replace(
-            later, rows=_sums(self.rows, later.rows), evaluated=_sums(self.evaluated, later.evaluated),
-            ns=_sums(self.ns, later.ns),
+            later, mesh=self.mesh, rows=_sums(self.rows, later.rows), evaluated=_sums(self.evaluated, later.evaluated),
+            ns=_sums(self.ns, later.ns), why=later.why or self.why,
         )  # fmt: skip
 
-    def view(self, names: Sequence[str], routing_ns: int, processing_ns: int) -> MeshView:
+    @property
+    def _routes(self) -> int:
+        return 0 if self.mesh is None else len(self.mesh["routes"])
+
+    def is_of(self, names: Sequence[str]) -> bool:
+        """Whether it is known, and a mesh of these predicates; a file may have been changed."""
+        return self.mesh is not None and all(len(route) == len(names) for route in self.mesh["routes"])
+
+    def view(
+        self, names: Sequence[str], routing_ns: int, processing_ns: int, words: MeshWords = OF_FILTERS
+    ) -> MeshView:
         """Return what the report shows."""
+        assert self.mesh is not None, "only meshes that are known are shown"
+        counted = len(self.rows) == self._routes
         return MeshView.of(
-            self.mesh, names, rows=self.rows, evaluated=self.evaluated, ns=self.ns,
-            predicted_saving_ns=self.predicted_saving_ns, realized_saving_ns=self.realized_saving_ns,
-            routing_share=routing_ns / processing_ns if processing_ns else None, why=self.why,
+            self.mesh, names, rows=self.rows if counted else (), evaluated=self.evaluated if counted else (),
+            ns=self.ns if counted else (), predicted_saving_ns=self.predicted_saving_ns,
+            realized_saving_ns=self.realized_saving_ns,
+            routing_share=routing_ns / processing_ns if processing_ns else None, why=self.why, words=words,
         )  # fmt: skip
+
+
+@dataclass(slots=True)
+class WorkerMeshes:
+    """The latest mesh of each worker that has had one. In a join each stream of a worker has a mesh of its own."""
+
+    by_worker: dict[str, MeshCounts] = field(default_factory=dict)
+    """The worker that reported last is the last one."""
+
+    def adopt(self, worker: str, text: str) -> None:
+        """Add a mesh from a verdict."""
+        self._keep(worker, MeshCounts.of(text))
+
+    def observe(self, worker: str, seen: Observed | JoinObserved) -> None:
+        """Add what a worker has counted."""
+        if seen.mesh_version is not None or seen.standing or worker in self.by_worker:
+            self._add(worker, MeshCounts.seen(seen))
+
+    def take_in(self, later: WorkerMeshes) -> None:
+        """Add what a later part of the same run holds. Counts of meshes that no part has are left out."""
+        for worker, mesh in later.by_worker.items():
+            if mesh.mesh is not None or worker in self.by_worker:
+                self._add(worker, mesh)
+
+    def of(self, names: Sequence[str], among: Container[str] | None = None) -> list[tuple[str, MeshCounts]]:
+        """Return the known meshes of these predicates by worker, of all workers or of some. The worker that reported
+        last is the first one."""
+        workers = (worker for worker in reversed(self.by_worker) if among is None or worker in among)
+        return [(worker, mesh) for worker in workers if (mesh := self.by_worker[worker]).is_of(names)]
+
+    def _add(self, worker: str, mesh: MeshCounts) -> None:
+        before = self.by_worker.get(worker)
+        self._keep(worker, mesh if before is None else before.then(mesh))
+
+    def _keep(self, worker: str, mesh: MeshCounts) -> None:
+        self.by_worker.pop(worker, None)
+        self.by_worker[worker] = mesh
+        while len(self.by_worker) > MOST_MESHES:
+            del self.by_worker[next(iter(self.by_worker))]
 
 
 def _sums(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """Return the sums; an empty one counts as zeros."""
+    if not one or not other:
+        return tuple(one or other)
     return tuple(a + b for a, b in zip(one, other, strict=True))

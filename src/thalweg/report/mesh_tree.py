@@ -18,6 +18,28 @@ ARROW = " → "
 
 
 @dataclass(frozen=True, slots=True)
+class MeshWords:
+    """The words for the rows and the predicates of a mesh."""
+
+    rows: str = ""
+    """Which rows take its routes, such as "a" for those of stream a; empty for all."""
+    evaluation: str = "evaluation"
+    """What is counted: an evaluation of a predicate, or a probe of a join."""
+
+    def counted(self, per_row: float) -> str:
+        """Return a number of evaluations per row.
+
+        >>> MeshWords().counted(1.0), MeshWords(evaluation="probe").counted(1.234)
+        ('1 evaluation', '1.23 probes')
+        """
+        number = few_digits(per_row)
+        return f"{number} {self.evaluation}{'' if number == '1' else 's'}"
+
+
+OF_FILTERS = MeshWords()
+
+
+@dataclass(frozen=True, slots=True)
 class RouteReport:
     """An order of predicates that some of the rows follow, and what was counted on these rows."""
 
@@ -57,21 +79,27 @@ def columns_of(tree: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def mesh_tree(tree: Mapping[str, Any], routes: Sequence[RouteReport], version: int) -> TreeItem:
+def mesh_tree(
+    tree: Mapping[str, Any], routes: Sequence[RouteReport], version: int, words: MeshWords = OF_FILTERS
+) -> TreeItem:
     """Return what is to be drawn of a mesh. `tree`: what `RouteTree.to_dict` or `redacted_tree` returned."""
     used = routes_of(tree)
+    of = f" of {name_text(words.rows)}" if words.rows else ""
     if len(used) == 1:
         route = routes[used[0]]
-        return TreeItem("One route:", (str(route), *_counted(route, sum(each.rows for each in routes))))
+        return TreeItem(f"One route{of}:", (str(route), *_counted(route, sum(each.rows for each in routes), words)))
     by = listed([name_text(column) for column in columns_of(tree)])
-    return TreeItem("Mesh", (f"version {version}: {len(used)} routes by {by}",), _Drawing(tree, routes).branches(tree))
+    branches, routed = _Drawing(tree, routes, words).branches(tree), f"{len(used)} routes by {by}"
+    if words.rows:
+        return TreeItem(f"Mesh{of}:", (f"version {version}, {routed}",), branches)
+    return TreeItem("Mesh", (f"version {version}: {routed}",), branches)
 
 
 class _Drawing:
     """Draws the nodes of one tree."""
 
-    def __init__(self, tree: Mapping[str, Any], routes: Sequence[RouteReport]) -> None:
-        self.routes = routes
+    def __init__(self, tree: Mapping[str, Any], routes: Sequence[RouteReport], words: MeshWords) -> None:
+        self.routes, self.words = routes, words
         self.rows = sum(route.rows for route in routes)
         self.cuts = cut_texts(tree)
         self.drawn: dict[int, int] = {}
@@ -98,7 +126,7 @@ class _Drawing:
 
     def _leaf(self, leaves: _Leaves) -> list[str]:
         route = self.routes[leaves.route]
-        counted = _counted(route, self.rows)
+        counted = _counted(route, self.rows, self.words)
         sampled = f"{percent(leaves.share)} of the sampled rows"
         if not counted:
             numbers = [sampled]
@@ -166,7 +194,7 @@ def _leaves(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [node] if "route" in node else [leaf for child in below(node) for leaf in _leaves(child)]
 
 
-def _counted(route: RouteReport, rows: int) -> list[str]:
+def _counted(route: RouteReport, rows: int, words: MeshWords) -> list[str]:
     """Return the numbers of a route; none if no rows were counted."""
     if not rows:
         return []
@@ -174,8 +202,7 @@ def _counted(route: RouteReport, rows: int) -> list[str]:
     if each is None:
         return ["0 % of the rows"]
     cost = f" and {duration(ns)}" if ns is not None else ""
-    evaluations = "1 evaluation" if few_digits(each) == "1" else f"{few_digits(each)} evaluations"
-    return [f"{percent(route.rows / rows)} of the rows, {evaluations}{cost} per row"]
+    return [f"{percent(route.rows / rows)} of the rows, {words.counted(each)}{cost} per row"]
 
 
 def unreached(tree: Mapping[str, Any], routes: Sequence[RouteReport]) -> list[str]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from thalweg.formatting import duration, percent, wrapped
 from thalweg.optimizer.mesh.redaction import redacted_tree
-from thalweg.report.mesh_tree import RouteReport, columns_of, mesh_tree, routes_of, unreached
+from thalweg.report.mesh_tree import OF_FILTERS, MeshWords, RouteReport, columns_of, mesh_tree, routes_of, unreached
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 from thalweg.report.saved_file import PAGE, save_as
 
@@ -52,12 +52,14 @@ class MeshView:
     """The share of the time that classifying and dividing rows takes; None if it is not known."""
     why: str = ""
     """Why there is one route only, or why this mesh was adopted; empty if no reason is known."""
+    words: MeshWords = OF_FILTERS
+    """The words for the rows and predicates of this mesh, which are rows and probes of a stream in a join."""
 
     @classmethod
     def of(
         cls, mesh: Mapping[str, Any], names: Sequence[str], *, rows: Sequence[int] = (), evaluated: Sequence[int] = (),
         ns: Sequence[float] = (), predicted_saving_ns: float | None = None, realized_saving_ns: float | None = None,
-        routing_share: float | None = None, why: str = "", redact: bool = False,
+        routing_share: float | None = None, why: str = "", redact: bool = False, words: MeshWords = OF_FILTERS,
     ) -> MeshView:  # fmt: skip
         """Make it from a stored mesh.
 
@@ -83,6 +85,8 @@ class MeshView:
             Why there is one route only, or why this mesh was adopted. It is shown as it is.
         redact
             Whether values of rows are replaced by numbers.
+        words
+            The words for rows and evaluations.
 
         Returns
         -------
@@ -93,7 +97,7 @@ class MeshView:
         counts = zip(orders, rows or nothing, evaluated or nothing, ns or (None,) * len(orders), strict=True)
         routes = tuple(RouteReport(*each) for each in counts)
         tree = redacted_tree(mesh["tree"]) if redact else mesh["tree"]
-        return cls(mesh["version"], tree, routes, predicted_saving_ns, realized_saving_ns, routing_share, why)
+        return cls(mesh["version"], tree, routes, predicted_saving_ns, realized_saving_ns, routing_share, why, words)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -136,7 +140,7 @@ class MeshView:
         >>> print(view.to_graphviz().splitlines()[0])
         digraph mesh {
         """
-        return as_graphviz(self._drawn(), name="mesh", downwards=True)
+        return as_graphviz(self.drawn(), name="mesh", downwards=True)
 
     def to_mermaid(self) -> str:
         """Return the tree as a Mermaid diagram, for Markdown; rows flow downwards.
@@ -152,7 +156,7 @@ class MeshView:
         flowchart TB
           n0["One route:<br/>cheap → slow"]
         """
-        return as_mermaid(self._drawn(), downwards=True)
+        return as_mermaid(self.drawn(), downwards=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the mesh to a file. An existing file is replaced.
@@ -182,20 +186,22 @@ class MeshView:
 
     def __str__(self) -> str:
         facts = [line for fact in self._facts() for line in wrapped(fact, 2)]
-        return "\n".join([as_text(self._drawn()), *facts])
+        return "\n".join([as_text(self.drawn()), *facts])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         facts = "<br>".join(html.escape(fact) for fact in self._facts())
-        return as_html(self._drawn()) + (f"<p>{facts}</p>" if facts else "")
+        return as_html(self.drawn()) + (f"<p>{facts}</p>" if facts else "")
 
     def _page(self) -> str:
         """Return it as a complete HTML page."""
-        return PAGE.format(title=f"Mesh, version {self.version}", body=self._repr_html_())
+        of = f" of {html.escape(self.words.rows)}" if self.words.rows else ""
+        return PAGE.format(title=f"Mesh{of}, version {self.version}", body=self._repr_html_())
 
-    def _drawn(self) -> TreeItem:
-        return mesh_tree(self.tree, self.routes, self.version)
+    def drawn(self) -> TreeItem:
+        """Return the tree as it is drawn."""
+        return mesh_tree(self.tree, self.routes, self.version, self.words)
 
     def _facts(self) -> list[str]:
         """Return the lines below the tree."""

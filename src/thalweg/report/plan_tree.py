@@ -15,7 +15,7 @@ flowchart BT
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -58,27 +58,56 @@ def node_details(node: TreeItem) -> tuple[str, ...]:
     return node.details or ("",)
 
 
-def as_graphviz(tree: TreeItem, *, name: str = "plan", downwards: bool = False) -> str:
-    """Return the tree in the DOT language of Graphviz. Rows flow upwards, or from the root downwards."""
+def as_graphviz(
+    tree: TreeItem, *, name: str = "plan", downwards: bool = False, beside: Sequence[tuple[str, TreeItem]] = ()
+) -> str:
+    """Return the tree in the DOT language of Graphviz. Rows flow upwards, or from the root downwards. `beside`: trees
+    with titles that are drawn in frames, in which rows always flow downwards."""
     direction = "TB" if downwards else "BT"
     lines = [f"digraph {name} {{", f"  rankdir={direction};", '  node [shape=box, fontname="sans-serif"];']
-    for number, node, parent in _numbered(tree):
-        label = "\\n".join(_escaped(_one_line(part)) for part in (node.name, *node.details))
-        lines.append(f'  n{number} [label="{label}"];')
-        if parent is not None:
-            lines.append(f"  n{parent} -> n{number};" if downwards else f"  n{number} -> n{parent};")
+    lines += _dot_nodes(tree, "n", "{1} -> {0};" if downwards else "{0} -> {1};")
+    for count, (title, other) in enumerate(beside):
+        place = 'labelloc="t"' if downwards else 'labelloc="b"'  # of what is drawn at the top
+        label = f'label="{_escaped(_one_line(title))}"; fontname="sans-serif"; {place};'
+        lines += [f"  subgraph cluster_{count} {{", f"    {label}"]
+        edge = "{1} -> {0};" if downwards else "{0} -> {1} [dir=back];"
+        lines += [f"  {line}" for line in _dot_nodes(other, f"m{count}_", edge)]
+        lines.append("  }")
     return "\n".join([*lines, "}"])
 
 
-def as_mermaid(tree: TreeItem, *, downwards: bool = False) -> str:
-    """Return the tree as a Mermaid diagram, for Markdown. Rows flow upwards, or from the root downwards."""
+def _dot_nodes(tree: TreeItem, prefix: str, edge: str) -> Iterator[str]:
+    """Yield the nodes and edges of a tree. `edge`: an edge from a node, {0}, to its parent, {1}."""
+    for number, node, parent in _numbered(tree):
+        label = "\\n".join(_escaped(_one_line(part)) for part in (node.name, *node.details))
+        yield f'  {prefix}{number} [label="{label}"];'
+        if parent is not None:
+            yield f"  {edge.format(f'{prefix}{number}', f'{prefix}{parent}')}"
+
+
+def as_mermaid(
+    tree: TreeItem, *, downwards: bool = False, beside: Sequence[tuple[str, TreeItem]] = ()
+) -> str:  # fmt: skip
+    """Return the tree as a Mermaid diagram, for Markdown. Rows flow upwards, or from the root downwards. `beside`:
+    trees with titles that are drawn in frames, in which rows always flow downwards."""
+    lines = [f"flowchart {'TB' if downwards else 'BT'}", *_mermaid_nodes(tree, "n", downwards=downwards)]
+    for count, (title, other) in enumerate(beside):
+        lines += [f'  subgraph mesh{count}["{_in_mermaid(title)}"]', "    direction TB"]
+        lines += [f"  {line}" for line in _mermaid_nodes(other, f"m{count}_", downwards=True)]
+        lines.append("  end")
+    return "\n".join(lines)
+
+
+def _mermaid_nodes(tree: TreeItem, prefix: str, *, downwards: bool) -> list[str]:
+    """Return the nodes of a tree, then the edges."""
     nodes, edges = [], []
     for number, node, parent in _numbered(tree):
         label = "<br/>".join(map(_in_mermaid, (node.name, *node.details)))
-        nodes.append(f'  n{number}["{label}"]')
+        nodes.append(f'  {prefix}{number}["{label}"]')
         if parent is not None:
-            edges.append(f"  n{parent} --> n{number}" if downwards else f"  n{number} --> n{parent}")
-    return "\n".join([f"flowchart {'TB' if downwards else 'BT'}", *nodes, *edges])
+            ends = (parent, number) if downwards else (number, parent)
+            edges.append(f"  {prefix}{ends[0]} --> {prefix}{ends[1]}")
+    return [*nodes, *edges]
 
 
 def _numbered(tree: TreeItem) -> Iterator[tuple[int, TreeItem, int | None]]:

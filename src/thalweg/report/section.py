@@ -12,7 +12,7 @@ from thalweg.events import JoinObserved, NativeObserved, Observed, Record, Verdi
 from thalweg.formatting import plural
 from thalweg.report.chart_counts import ChartCounts
 from thalweg.report.kept_order_reason import derived
-from thalweg.report.mesh_counts import MeshCounts
+from thalweg.report.mesh_counts import WorkerMeshes
 from thalweg.report.mesh_view import MeshView
 from thalweg.report.native_part import NativePart
 
@@ -227,16 +227,16 @@ class Section:
     """The latest micro-batches, or reports of a local pass."""
     routing_ns: int = 0
     """Time of classifying rows and of moving them between predicates; part of the processing time."""
-    meshes: dict[str, MeshCounts] = field(default_factory=dict)
-    """The latest mesh of each worker that has had one; the last one is that of the worker that reported last."""
+    meshes: WorkerMeshes = field(default_factory=WorkerMeshes)
+    """The latest mesh of each worker that has had one."""
     chart: ChartCounts = field(default_factory=ChartCounts)
     """How the filters followed their chart, with the policy `chart`."""
 
     @property
     def mesh(self) -> MeshView | None:
         """The mesh of the worker that reported last; None if all rows take one route there."""
-        latest = next(reversed(self.meshes.values()), None)
-        return None if latest is None else latest.view(self.names, self.routing_ns, self.processing_ns)
+        known = self.meshes.of(self.names)
+        return known[0][1].view(self.names, self.routing_ns, self.processing_ns) if known else None
 
     @property
     def in_force(self) -> InForceCounters:
@@ -333,7 +333,7 @@ class Section:
             self.switch_count += 1
             self.switches.append(SwitchReport.of(record))
             if record.mesh:
-                self._take_mesh(record.worker, MeshCounts.of(record.mesh))
+                self.meshes.adopt(record.worker, record.mesh)
 
     def _observe(self, seen: Observed) -> None:
         self._sum(seen)
@@ -343,8 +343,7 @@ class Section:
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
         self._remember_orders({seen.worker: (seen.batch, seen.order)}, {seen.worker: InForceCounters.of(seen)})
-        if seen.worker in self.meshes:
-            self._take_mesh(seen.worker, self.meshes[seen.worker].then(seen))
+        self.meshes.observe(seen.worker, seen)
         self.reported_standing, self.just_switched = seen.standing, seen.switched
         self.query_name = seen.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, seen.batch)
@@ -364,9 +363,7 @@ class Section:
         if len(self.workers) < MOST_WORKERS:
             self.workers.update(later.workers)
         self._remember_orders(later.orders, later.in_force_by_worker)
-        for worker, mesh in later.meshes.items():
-            before = self.meshes.get(worker)
-            self._take_mesh(worker, mesh if before is None else before.plus(mesh))
+        self.meshes.take_in(later.meshes)
         if later.order:
             self.reported_standing, self.just_switched = later.reported_standing, later.just_switched
         self.query_name = later.query_name or self.query_name
@@ -385,12 +382,6 @@ class Section:
             self.in_force_by_worker[worker] = now if before is None else before.then(now)
         while len(self.in_force_by_worker) > MOST_WORKERS:
             del self.in_force_by_worker[next(iter(self.in_force_by_worker))]
-
-    def _take_mesh(self, worker: str, mesh: MeshCounts) -> None:
-        self.meshes.pop(worker, None)
-        self.meshes[worker] = mesh
-        while len(self.meshes) > MOST_WORKERS:
-            del self.meshes[next(iter(self.meshes))]
 
     def _add_round(self, later: FilterRound) -> None:
         if self.rounds and later.batch is not None and self.rounds[-1].batch == later.batch:

@@ -12,15 +12,16 @@ from thalweg.plan.plan_estimates import SourceEstimates
 from thalweg.plan.query import Condition, Query, QuerySource, guards_of
 from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.window import as_written
-from thalweg.report import Explanation, JoinReport, Report
+from thalweg.report import Explanation, JoinReport, MeshView, Report
 from thalweg.report.estimate_sentences import cost_sentence, kept_sentence, rate_sentence, source_sentence
 from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, Paragraph
-from thalweg.report.filter_explain import rows_and_kept
+from thalweg.report.filter_explain import filter_meshes, rows_and_kept
 from thalweg.report.join_explain import (
     KEPT_CHANGES,
     ComparedPlans,
     counted_results,
     counted_rows,
+    join_meshes,
     kind_of,
     probes_of_tree,
     tree_sentences,
@@ -59,6 +60,7 @@ def explanation(
             Paragraph(RESULT, columns),
         ),
         () if compared is None else compared.candidates, None if compared is None else compared.curves,
+        tuple(mesh for name, each in report.parts for mesh in _meshes(name, each)),
     )  # fmt: skip
 
 
@@ -190,6 +192,8 @@ class _Physical:
                     changes.append(in_tree)
                 if self.may_change:
                     changes.append(KEPT_CHANGES)
+        if changes and self.policy == "mesh":
+            changes.append("which rows take which of several orders")
         return tuple(changes) or ("nothing: only one order is possible",)
 
 
@@ -264,6 +268,11 @@ def _beside(counted: Mapping[str, str], scan: Branch) -> str:
     """Return what was counted, to be shown next to the estimate of the same source."""
     counts = [counted[name] for name in (f"filter of {scan.alias}", scan.alias) if name in counted]
     return f"; counted{_outside_the_jvm(scan.conditions)}: {', '.join(counts)}" if counts else ""
+
+
+def _meshes(name: str, report: Report | JoinReport) -> tuple[tuple[str, MeshView], ...]:
+    """Return the meshes of a part of the query in its latest run, with titles."""
+    return filter_meshes(report, name) if isinstance(report, Report) else join_meshes(report, name)
 
 
 def _counted(report: QueryReport) -> dict[str, str]:

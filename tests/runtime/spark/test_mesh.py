@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -40,6 +41,13 @@ def test_a_mesh_on_finished_data(spark: SparkSession, tmp_path: Path, capsys: py
     read = re.search(r"ArrowEvalPython \[filter_chain\(([^)]*)\)", plan)
     assert read is not None, plan
     assert [re.sub(r"#.*", "", c.strip()) for c in read[1].split(",")] == ["first", "source"]
+    mesh_view = section.mesh
+    assert mesh_view is not None
+    assert str(mesh_view) in str(keep.explain())
+    shared = Path(tempfile.gettempdir(), f"thalweg-{os.getuid()}", str(spark.sparkContext.applicationId))
+    given = [path for path in shared.glob("*.tuples") if '"values":' in path.read_text()]
+    assert given, "workers share profiled rows with their sources"
+    assert {oct(path.stat().st_mode & 0o777) for path in given} == {"0o600"}
 
 
 def test_two_meshes_a_killed_worker_and_a_replayed_batch(spark: SparkSession, tmp_path: Path) -> None:

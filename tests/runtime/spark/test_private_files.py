@@ -3,6 +3,7 @@ from a shared folder that another user may have filled."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import tempfile
@@ -14,7 +15,9 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.runtime.spark import call_mark, host_file
+from tests.adapt.classified_stream import ClassifiedStream
+from tests.optimizer.mesh.streams_of_classes import SOURCES, stream
+from thalweg.runtime.spark import call_mark, host_file, worker
 from thalweg.runtime.spark.call_mark import CallMark, deaths
 from thalweg.runtime.spark.host_file import HostFile, forget_at_exit
 from thalweg.runtime.spark.tuple_pool import TuplePool
@@ -84,7 +87,7 @@ def test_what_workers_leave_on_a_host_is_private(temp: Path, monkeypatch: pytest
     forget_at_exit("app")
     file = HostFile("app", "query")
     file.offer(lambda: {"order": [0, 1]})
-    TuplePool(file, "one", 2).give("mark", BITS, fresh=True, costs={})
+    TuplePool(file, "one", 2).give("mark", BITS, fresh=True, costs={}, values={"source": pa.array(["web", "app"])})
     mark = CallMark("app", "chain", 1, 2, 0)
     found = modes(temp)
     mark.remove()
@@ -123,3 +126,16 @@ def test_a_link_in_place_of_the_pool_is_not_followed(temp: Path) -> None:
     assert taker.take("mark") is None
     giver.give("mark", BITS, fresh=True, costs={})
     assert elsewhere.read_text().count("\n") == 1
+
+
+def test_what_new_workers_start_with_has_no_values_if_they_are_redacted() -> None:
+    run = ClassifiedStream(("source",), 1)
+    run.run(stream("classes", 40_000, 1))
+    assert run.routes == 4
+    assert json.loads(json.dumps(worker._learned(run.loop)))["mesh"] == run.loop.snapshot()["mesh"]
+    run.loop.redact = True
+    learned = json.loads(json.dumps(worker._learned(run.loop)))
+    assert not any(str(source) in json.dumps(learned) for source in SOURCES)
+    again = run.new_loop(run.fresh())
+    again.restore(learned)
+    assert (again.mesh, again.order) == (None, run.loop.order)

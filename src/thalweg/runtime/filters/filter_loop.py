@@ -11,7 +11,7 @@ With slices of one row and the same random numbers this is the tuple-at-a-time a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic
@@ -34,7 +34,7 @@ from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import CompiledTree
 from thalweg.runtime.filters.failed_row import FailedRow, error_text, failed_row_error
 from thalweg.runtime.filters.loop_ledger import LoopLedger, Work
-from thalweg.runtime.filters.pool import Pool
+from thalweg.runtime.filters.pool import Pool, SharedProfiles
 from thalweg.runtime.filters.recalled_order import RecalledOrder
 from thalweg.runtime.filters.row_sampler import RowSampler, SampledRows
 from thalweg.stats import CallCost
@@ -117,6 +117,7 @@ class FilterLoop(Generic[BatchT]):
         self.mesh: Mesh | OpenRoute | None = None
         """The routes of rows; None if all rows follow `order`."""
         self._classifier: CompiledTree | None = None
+        self._reported: tuple[str | None, Mesh | None] = (None, None)
         if getattr(policy, "classifies", False) and not chain.classifiers:
             policy.classifies = False  # type: ignore[attr-defined]  # there is nothing to classify rows by
         self.classifies = bool(getattr(policy, "classifies", False))
@@ -342,6 +343,13 @@ class FilterLoop(Generic[BatchT]):
             work.predicted_saving_ns, work.realized_saving_ns = getattr(self.policy, "savings_ns", (None, None))
         return work
 
+    def unreported_mesh(self, start: str | None = None) -> Mesh | None:
+        """Return the mesh in force, unless an earlier call has returned it; None also without a mesh. `start`: the
+        start of a streaming query, each of which has its own report."""
+        mesh = self.mesh if isinstance(self.mesh, Mesh) else None
+        before, self._reported = self._reported, (start, mesh)
+        return None if before[0] == start and before[1] is mesh else mesh
+
     def cost_ns(self) -> list[float]:
         """Return the cost of one more row, by predicate; nan if it is unknown."""
         return self.ledger.cost_ns()
@@ -424,19 +432,21 @@ class FilterLoop(Generic[BatchT]):
         seen = parts[0] if len(parts) == 1 else joined_profiles(parts)
         self._profile_tuples += len(seen.dropped)
         self.ledger.count_shown(seen)
-        self._share(wants, np.concatenate([seen.dropped, seen.known], axis=1))
+        self._share(wants, np.concatenate([seen.dropped, seen.known], axis=1), seen.values)
         self._count_profiling()
         if self._ask(seen.dropped, seen.known, values=seen.values) and self._grows:
             self.slice_rows = max(self.slice_rows // 2, SLICE_ROWS)
             self._calm_slices = 0
         self._mark = self.chain.clock()  # the time since the last mark counts as re-optimizing
 
-    def _share(self, wants: ProfilingRequest, tuples: Bits) -> None:
-        """Share profile tuples and the costs of calls with siblings."""
+    def _share(self, wants: ProfilingRequest, tuples: Bits, values: Mapping[str, pa.Array] | None = None) -> None:
+        """Share profile tuples, their values by which rows may be classified, and the costs of calls with siblings.
+        With `redact`, no values are shared: the pool may be a file."""
         if self.pool is not None and wants.shared is not None:
-            self.pool.give(wants.shared, tuples, wants.urgent, self.ledger.cost_snapshot())
+            shown = None if self.redact else values
+            self.pool.give(wants.shared, tuples, wants.urgent, self.ledger.cost_snapshot(), shown)
 
-    def _shared(self) -> tuple[Bits, Bits] | None:
+    def _shared(self) -> SharedProfiles | None:
         """Take over the costs that siblings know better. Return their profile tuples; None if there are none."""
         mark = self.policy.wants().shared
         shared = self.pool.take(mark) if self.pool is not None and mark is not None else None
@@ -444,7 +454,7 @@ class FilterLoop(Generic[BatchT]):
             return None
         for costs in shared.costs:
             self.ledger.take_over_costs(costs, better=True)
-        return (shared.tuples, shared.fresh) if len(shared.tuples) else None
+        return shared if len(shared.tuples) else None
 
     def _profiled(self, waiting: Sequence[SampledRows]) -> Profile:
         """Evaluate rows that were dropped in the same order."""
@@ -465,10 +475,12 @@ class FilterLoop(Generic[BatchT]):
         """Pass what was observed to the policy. Return whether it changed the order or the mesh."""
         clock = self.chain.clock
         begun = clock()
-        siblings = self._shared()  # before the costs are read
+        shared = self._shared()  # before the costs are read
         seen = self.ledger.seen(
-            profile, known, siblings, self._batch_rows, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns, values=values
-        )
+            profile, known, None if shared is None else (shared.tuples, shared.fresh), self._batch_rows,
+            trial_ns=trial_ns, trial_loss_ns=trial_loss_ns, values=values,
+            classified_siblings=shared.classified if shared is not None and self.classifies else (),
+        )  # fmt: skip
         verdict = self.policy.update(seen)
         if verdict is not None:
             before, self.order = self.order, verdict.order

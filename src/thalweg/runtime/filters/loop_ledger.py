@@ -7,7 +7,7 @@ Everything is counted here, once. The policy, reports and snapshots read these c
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Observation
-from thalweg.adapt.policy import Costs, RouteCounts, Trial
+from thalweg.adapt.policy import ClassifiedTuples, Costs, RouteCounts, Trial
 from thalweg.kernels import Profile, SliceResult
 from thalweg.kernels.filter_chain import RoutedCounts
 from thalweg.optimizer.mesh.mesh import Mesh
@@ -247,6 +247,7 @@ class LoopLedger:
     def seen(
         self, profile: Bits, known: Bits | None, siblings: tuple[Bits, Bits] | None, batch_rows: int,
         *, trial_ns: int = 0, trial_loss_ns: int = 0, values: Mapping[str, pa.Array] | None = None,
+        classified_siblings: Sequence[ClassifiedTuples] = (),
     ) -> Observation:  # fmt: skip
         """Return what was observed since the last call, for the policy."""
         evaluated, passed, ns, calls = (np.array(counter, dtype=np.int64) for counter in self._since)
@@ -257,6 +258,7 @@ class LoopLedger:
             working_ns=self.working_ns, profiling_ns=self._profiling_ns,
             reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
             siblings=siblings, values=values, routes=self._route_counts(),
+            classified_siblings=classified_siblings,
         )  # fmt: skip
         self.working_ns = self._profiling_ns = self._reoptimizing_ns = 0
         self.begin()

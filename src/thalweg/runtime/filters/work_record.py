@@ -25,7 +25,7 @@ IF_ANY = ("trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "
 
 def encode(loop: FilterLoop[Any], worker: str, task: Mapping[str, Any] | None = None) -> str:
     """Take the loop's work since the last call and return it as compact JSON. `task` identifies the Spark task."""
-    work = loop.take_work()
+    work, mesh = loop.take_work(), loop.unreported_mesh((task or {}).get("start"))
     counters = {
         name: getattr(work, name)
         for name in (
@@ -46,17 +46,19 @@ def encode(loop: FilterLoop[Any], worker: str, task: Mapping[str, Any] | None = 
             **counters,
             **some,
             **work.looked_up,
-            **_by_route(work, loop.cost_ns()),
+            **by_route(work, loop.cost_ns(), mesh, redact=loop.redact),
         }
     )
 
 
-def _by_route(work: Work, cost_ns: Sequence[float]) -> dict[str, Any]:
-    """Return the counters of the mesh in force; nothing without one."""
+def by_route(work: Work, cost_ns: Sequence[float], mesh: Mesh | None, *, redact: bool = False) -> dict[str, Any]:
+    """Return the counters of the mesh in force; nothing without one. `mesh`: the mesh, if it has not been reported; it
+    is part of the text if it is not part of a switch."""
     routes = work.routes
     if routes is None:
         return {}
     costs = [0.0 if math.isnan(cost) else cost for cost in cost_ns]
+    began_with = mesh is not None and mesh is not _last_listed(work)
     return {
         "mesh_version": routes.version, "route_rows": routes.rows,
         "route_evaluated": [sum(evaluated) for evaluated in routes.evaluated],
@@ -65,6 +67,7 @@ def _by_route(work: Work, cost_ns: Sequence[float]) -> dict[str, Any]:
             for evaluated in routes.evaluated
         ],
         "predicted_saving_ns": work.predicted_saving_ns, "realized_saving_ns": work.realized_saving_ns,
+        **({"mesh": _mesh_text(mesh, redact)} if began_with and mesh is not None else {}),
     }  # fmt: skip
 
 
@@ -97,15 +100,19 @@ def compact(record: Mapping[str, Any]) -> str:
 def switches_of(work: Work, *, redact: bool = False) -> dict[str, Any]:
     """Return the first `MOST_SWITCHES` switches, and the number of further ones. The last mesh is part of its switch,
     without values of rows if `redact` is true."""
-    listed = work.switches[:MOST_SWITCHES]
-    last = next((s for s in reversed(listed) if s.mesh is not None), None)
+    listed, last = work.switches[:MOST_SWITCHES], _last_listed(work)
     return {
         "switches": [
-            [s.at, s.before, s.after, s.reason, *([_mesh_text(s.mesh, redact)] if s is last and s.mesh else [])]
+            [s.at, s.before, s.after, s.reason, *([_mesh_text(last, redact)] if last and s.mesh is last else [])]
             for s in listed
         ],
         "omitted": len(work.switches) - len(listed),
     }
+
+
+def _last_listed(work: Work) -> Mesh | None:
+    """Return the last mesh among the switches that a record lists."""
+    return next((s.mesh for s in reversed(work.switches[:MOST_SWITCHES]) if s.mesh is not None), None)
 
 
 def _mesh_text(mesh: Mesh, redact: bool) -> str:

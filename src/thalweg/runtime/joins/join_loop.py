@@ -252,7 +252,10 @@ class JoinLoop:
         """Return the work done for the rows of a stream since the last call."""
         probing, chain = self.loops[alias], self.chains[alias]
         looked, chain.looked = chain.looked, 0
-        return Probed(chain.pipeline.names, probing.order, probing.take_work(), looked)
+        return Probed(
+            chain.pipeline.names, probing.order, probing.take_work(), looked, probing.cost_ns(),
+            probing.unreported_mesh(),
+        )  # fmt: skip
 
     def take_inner(self) -> Mapping[str, InnerResult]:
         """Return no inner results: a multiway join holds only the windows."""

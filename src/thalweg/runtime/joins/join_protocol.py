@@ -8,7 +8,7 @@ or of a tree of another shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.kernels.window_chunks import Changes, WindowChunks, WindowRows
+from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.plan.join_graph import KeyClasses
 from thalweg.plan.join_shape import Shape
 from thalweg.runtime.filters.loop_ledger import Work
@@ -38,6 +39,10 @@ class Probed:
     work: Work
     looked: int
     """The number of index entries compared by probes."""
+    cost_ns: Sequence[float] = ()
+    """The cost of a probe of each of the others per row, if there is a mesh; nan if it is unknown."""
+    mesh: Mesh | None = None
+    """The mesh of the stream, if it has not been reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from thalweg.events import JoinObserved, PlanObserved, Record
-from thalweg.runtime.filters.work_record import IF_ANY, RecordOrigin, compact, in_force, switches_of
+from thalweg.runtime.filters.work_record import IF_ANY, RecordOrigin, by_route, compact, in_force, switches_of
 from thalweg.runtime.joins.join_intake import StreamCounts
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.watermark import END
@@ -23,7 +23,8 @@ Taken = list[dict[str, Any]]
 """The counters of streams, tables and kept sub-joins, each with its name."""
 _SAMPLES = ("sampled", "partners", "partnered")
 _INPUT = ("rows", "late", "filtered", "ahead", "no_time", "no_key")
-_TIMES = ("watermark", "first_time", "last_time")
+_MAY_BE_ZERO = ("watermark", "first_time", "last_time", "mesh_version", "predicted_saving_ns", "realized_saving_ns")
+_ROUTES = ("route_rows", "route_evaluated", "route_ns")
 _LISTS = ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force")
 
 
@@ -73,7 +74,7 @@ def take_counters(loop: WindowedJoin, extras: Extras | None = None) -> Taken:
             "tick_ns": loop.binding.tick_ns, "batches": counts.batches, "first_time": counts.first_time,
             "last_time": counts.last_time, **switches_of(work, redact=loop.options.redact), **in_force(work),
             **{name: getattr(work, name) for name in IF_ANY}, "compiling_ns": work.compiling_ns + counts.compiling_ns,
-            **extras.get(alias, {}),
+            **by_route(work, probed.cost_ns, probed.mesh, redact=loop.options.redact), **extras.get(alias, {}),
         }  # fmt: skip
         some = {name: value for name, value in record.items() if _is_some(name, value)}
         taken.append({"stream": alias, "others": probed.others, "order": probed.order, **some})
@@ -116,7 +117,7 @@ def _current(watermark: int | None) -> int | None:
 def _is_some(name: str, value: Any) -> bool:
     if name in _LISTS:
         return any(value)
-    return value is not None if name in _TIMES else bool(value)  # a time of 0 is one
+    return value is not None if name in _MAY_BE_ZERO else bool(value)  # a time of 0 is one
 
 
 _NOTHING: dict[str, Any] = {
@@ -139,7 +140,7 @@ def _records(
         record |= {name: tuple(record.get(name, none)) for name in _LISTS}
         record.setdefault("rows_in_force", 0)
         record.pop("batches", None)
-        record |= {name: tuple(record[name]) for name in _SAMPLES if name in record}
+        record |= {name: tuple(record[name]) for name in (*_SAMPLES, *_ROUTES) if name in record}
         record |= {"others": names, "order": tuple(names[k] for k in record["order"])}
         named = {"kind": kind, "omitted_switches": omitted, "query_name": query_name}
         records.append(JoinObserved(**{**_NOTHING, **record, **named, **record_origin.fields()}))

@@ -135,10 +135,17 @@ def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, m
             keep[:] = False
         held = partial(verdicts, keep, failures=failures)
         if loop.work.switches:
-            file.offer(loop.snapshot)
+            file.offer(partial(_learned, loop))
     if held is not None:
         yield held(encode(loop, worker, task_name))
-    file.offer(loop.snapshot)
+    file.offer(partial(_learned, loop))
+
+
+def _learned(loop: FilterLoop[pa.RecordBatch]) -> dict[str, Any]:
+    """Return what new workers of this host start with. With `redact` this has no mesh, whose tree has values of rows; a
+    new worker then searches one again."""
+    learned = loop.snapshot()
+    return {**learned, "mesh": None} if loop.redact and "mesh" in learned else learned
 
 
 def _worker() -> str:
