@@ -216,13 +216,16 @@ def test_the_same_for_filters() -> None:
 
 def test_one_route_again_and_why() -> None:
     told: list[Record] = [verdict(mesh=mesh_text(1)), joined(**ROUTED)]
-    told += [verdict(mesh=mesh_text(2, routes=1), batch=1), joined(batch=1, standing="they differ little")]
-    told += [joined(batch=2, standing="they hardly differ")]
+    told += [
+        verdict(mesh=mesh_text(2, routes=1), batch=1),
+        joined(batch=1, policy="mesh", standing="they differ little"),
+    ]
+    told += [joined(batch=2, policy="mesh", standing="they hardly differ")]
     (section,) = report_of(told).sections
     assert str(section.meshes["a"]) == (
         "One route of a: b → c\n  routing takes 0 % of the time\n  why there is one route: they hardly differ"
     )
-    gone = report_of([*told[:2], joined(batch=1, standing="another reason")]).sections[0]
+    gone = report_of([*told[:2], joined(batch=1, policy="mesh", standing="another reason")]).sections[0]
     assert gone.meshes == {}, "a mesh that is not in force is not shown, also if its end is not recorded"
 
 

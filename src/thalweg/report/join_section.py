@@ -14,7 +14,7 @@ from thalweg.report.mesh_counts import WorkerMeshes
 from thalweg.report.mesh_tree import MeshWords
 from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_history import PlanHistory
-from thalweg.report.section import LATEST_SWITCHES, InForceCounters, SwitchReport, span, total
+from thalweg.report.section import LATEST_SWITCHES, MESH, InForceCounters, SwitchReport, span, total
 
 SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
         "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded", "trials", "trial_rows", "trial_ns",
@@ -260,6 +260,8 @@ class JoinSection:
     def meshes(self) -> dict[str, MeshView]:
         """The meshes of the streams whose rows probe along several routes, or did so until lately, by stream. Each
         bucket has its own; this is that of the bucket that reported last."""
+        if not self.worker_meshes.by_worker:
+            return {}
         found = {alias: self._mesh(stream) for alias, stream in self.streams.items()}
         return {alias: mesh for alias, mesh in found.items() if mesh is not None}
 
@@ -321,7 +323,8 @@ class JoinSection:
                 self.inner.setdefault(record.stream, StreamReport(record.stream, ())).add(record)
             else:
                 self._stream(record.stream, record.others).add(record)
-                self.worker_meshes.observe(f"{record.worker} {record.stream}", record)
+                if record.mesh_version is not None or record.policy == MESH:
+                    self.worker_meshes.observe(f"{record.worker} {record.stream}", record)
             self.all_switches += record.omitted_switches
             self.query_name = record.query_name or self.query_name
             self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, record.batch)
@@ -344,7 +347,8 @@ class JoinSection:
         self.all_switches += later.all_switches
         self.switches.extend(later.switches)
         self.plans.take_in(later.plans)
-        self.worker_meshes.take_in(later.worker_meshes)
+        if later.worker_meshes.by_worker:
+            self.worker_meshes.take_in(later.worker_meshes)
         self.query_name = later.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 

@@ -97,9 +97,8 @@ class WorkerMeshes:
         self._keep(worker, MeshCounts.of(text))
 
     def observe(self, worker: str, seen: Observed | JoinObserved) -> None:
-        """Add what a worker has counted."""
-        if seen.mesh_version is not None or seen.standing or worker in self.by_worker:
-            self._add(worker, MeshCounts.seen(seen))
+        """Add what a worker has counted, or why all of its rows take one route."""
+        self._add(worker, MeshCounts.seen(seen))
 
     def take_in(self, later: WorkerMeshes) -> None:
         """Add what a later part of the same run holds. Counts of meshes that no part has are left out."""

@@ -71,6 +71,8 @@ def total(workers: Iterable[InForceCounters], order: tuple[str, ...], n: int) ->
 
 MOST_WORKERS = 1000
 """The maximum number of workers that a section distinguishes; a stream gets new workers after each idle minute."""
+MESH = "mesh"
+"""The policy whose reasons for one route are kept by worker."""
 SHORT = 8
 """The number of characters of an id that sentences show."""
 LATEST_ROUNDS = 200
@@ -343,7 +345,8 @@ class Section:
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
         self._remember_orders({seen.worker: (seen.batch, seen.order)}, {seen.worker: InForceCounters.of(seen)})
-        self.meshes.observe(seen.worker, seen)
+        if seen.mesh_version is not None or seen.policy == MESH or seen.worker in self.meshes.by_worker:
+            self.meshes.observe(seen.worker, seen)
         self.reported_standing, self.just_switched = seen.standing, seen.switched
         self.query_name = seen.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, seen.batch)
@@ -363,7 +366,8 @@ class Section:
         if len(self.workers) < MOST_WORKERS:
             self.workers.update(later.workers)
         self._remember_orders(later.orders, later.in_force_by_worker)
-        self.meshes.take_in(later.meshes)
+        if later.meshes.by_worker:
+            self.meshes.take_in(later.meshes)
         if later.order:
             self.reported_standing, self.just_switched = later.reported_standing, later.just_switched
         self.query_name = later.query_name or self.query_name

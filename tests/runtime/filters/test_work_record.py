@@ -9,9 +9,14 @@ import pyarrow as pa
 import pytest
 
 from tests.kernels.watched import Watched
+from tests.runtime.filters.outcomes import Outcomes
 from tests.runtime.filters.scripted import Scripted
+from tests.runtime.filters.scripted_meshes import ScriptedMeshes, classified
+from tests.runtime.filters.test_mesh_loop import LearningChain
 from thalweg.adapt import make_policy
 from thalweg.events import Observed, Record, Switched, VerdictGiven, from_json, to_json
+from thalweg.optimizer.mesh.mesh import Mesh
+from thalweg.optimizer.mesh.tree import CutNode, Leaf, RouteTree
 from thalweg.plan import Pipeline
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.work_record import MOST_SWITCHES, decode, encode
@@ -144,3 +149,37 @@ def test_an_unknown_cost_is_null() -> None:
     assert seen.cost_ns == (round(loop.costs[0].per_row_ns, 1), None, None)
     assert seen.cost_ns[0] is not None
     assert 0 < seen.cost_ns[0] <= 1
+
+
+def test_a_loop_that_begins_with_a_mesh_reports_it_once_per_start() -> None:
+    case = Outcomes(["TTT", "TFT"] * 50, PIPELINE, [True] * 3)
+    policy = ScriptedMeshes(PIPELINE, 1, 0.0, 0.0)
+    policy.mesh = Mesh(RouteTree(CutNode("row", "number", 9.0, Leaf(0), *[Leaf(1)] * 3)), ((0, 1, 2), (2, 1, 0)), 4)
+    loop = FilterLoop(LearningChain(case), policy, np.random.default_rng(1))
+    loop.restore(policy.snapshot())
+    loop.process(classified(40, 1))
+    loop.take_work()  # a task that ended early; what it did is not reported
+    reported = []
+    for start in ("1", "1", "2", "2"):
+        loop.process(classified(40, 1))
+        record = json.loads(encode(loop, "w", {"start": start}))
+        assert (record["mesh_version"], sum(record["route_rows"])) == (4, 40)
+        reported.append(record.get("mesh"))
+    assert reported[1::2] == [None, None]
+    assert [json.loads(text) for text in reported[::2]] == [policy.mesh.to_dict()] * 2
+    loop.redact = True
+    redacted = json.loads(encode(loop, "w", {"start": "3"}))["mesh"]
+    assert "9" not in redacted
+    assert "threshold 1" in redacted
+
+
+def test_a_mesh_of_a_verdict_is_not_reported_twice() -> None:
+    case = Outcomes(["TTT", "TFT"] * 50, PIPELINE, [True] * 3)
+    policy = ScriptedMeshes(PIPELINE, 3, 1.0, 1.0)
+    loop = FilterLoop(LearningChain(case), policy, np.random.default_rng(1), slice_rows=4)
+    loop.process(classified(100, 1))
+    assert len(loop.work.switches) < MOST_SWITCHES
+    record = json.loads(encode(loop, "w"))
+    meshes = [json.loads(mesh[0]) for *_, mesh in [(*s[:4], s[4:]) for s in record["switches"]] if mesh]
+    assert len(meshes) == 1, "the last one"
+    assert "mesh" not in record
