@@ -12,7 +12,17 @@ from hypothesis import given, settings
 
 from tests.events.some_records import native_records, records_of_a_run
 from thalweg import ThalwegError
-from thalweg.events import JsonLines, Observed, Record, Switched, VerdictGiven, from_json, read, to_json
+from thalweg.events import (
+    JsonLines,
+    Observed,
+    PlanObserved,
+    Record,
+    Switched,
+    VerdictGiven,
+    from_json,
+    read,
+    to_json,
+)
 
 
 @given(records_of_a_run() | native_records())
@@ -165,3 +175,19 @@ def test_a_place_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path)
     with pytest.raises(ThalwegError, match=r"events=") as caught:
         JsonLines(tmp_path / "file" / "events.jsonl")
     assert "events.jsonl" in str(caught.value)
+
+
+OF_AN_EARLIER_VERSION = (
+    '{"event": "plan", "run": "r", "kind": "local", "batch": null, "worker": "local", "policy": "chart", "plan": '
+    '"(a b) c", "rows": 10, "work_ns": 1000, "results": 2, "held_rows": 5, "held_bytes": 100, "elapsed": 1.5, '
+    '"expected_ns": null, "expected_results": null, "expected_rows": null, "expected_bytes": null, "next_plan": "", '
+    '"reason": "", "rates": [1.0, 2.0, 3.0], "moved": true, "outside": false, "hit": true, "regret": 1.0, '
+    '"standing": ""}'
+)
+
+
+def test_plans_of_an_earlier_version_have_moves_of_one_round() -> None:
+    record = from_json(OF_AN_EARLIER_VERSION)
+    assert isinstance(record, PlanObserved)
+    assert (record.rounds, record.moves, record.outside, record.hit) == (1, 1, 0, True)
+    assert from_json(to_json(record)) == record

@@ -10,7 +10,7 @@ How it decides
 - **A mesh** is searched in the older two thirds of these rows when there are enough of them, and adopted if it saves
   more on the newest third than its error and its overhead (`mesh_training`). Trials after 400, 1,000, 2,000 rows and
   then ever more seldom bound what is spent if there is nothing to gain: rows are condensed if that takes at most
-  `CONDENSING` of the time so far.
+  `CONDENSING` times the budget so far.
 - **In force**, the shares that filters drop on each route are watched. If one has changed, rows are profiled anew and
   the routes are ordered anew, with the same tree. When enough new rows are known, another tree is searched. If one
   order has become cheaper, the mesh is given up.
@@ -20,11 +20,12 @@ How it decides
   while windows were filling say little about full ones, so trials are repeated whenever the number of rows has doubled.
 Guarantee: the answer never depends on it. If the values say nothing about outcomes, a mesh is adopted with a
 probability of less than one percent per trial (it is judged by rows that it was not trained with).
-Cost: while rows are collected for the first trials, `COLLECTING` of the time; then the share `budget`. A search takes
-some 5 to 40 ms.
+Cost: while rows are collected for the first trials, `COLLECTING` times the budget; then the budget. A search takes some
+5 to 40 ms.
 Differs from the paper: training is repeated while the query runs, and a mesh is tested on newer rows. There is no
-thread for it; it is done between two slices. All routes are certain (section 5.4 lets a lottery order filters that cost
-about the same in either order): a lottery was no better than the order that looks best in the sample.
+thread for it; each training is done in one go between two slices. All routes are certain (section 5.4 lets a lottery
+order filters that cost about the same in either order): a lottery was no better than the order that looks best in the
+sample.
 
 Reference: Nehme, Works, Lei, Rundensteiner, Bertino: Multi-route query processing and optimization. Journal of Computer
 and System Sciences 79 (2013), sections 4 and 5.3.
@@ -33,8 +34,9 @@ and System Sciences 79 (2013), sections 4 and 5.3.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter_ns
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,14 +66,16 @@ from thalweg.optimizer.mesh.starts import STARTS
 from thalweg.optimizer.mesh.training import Sample
 from thalweg.plan.pipeline import Pipeline
 
-COLLECTING = 0.15
-"""The share of the time for profiling rows for the first trials, and after a change."""
-DOUBTFUL = 0.04
-"""This share instead, after a trial in which the values said nothing."""
+COLLECTING = 7.5
+"""By how much more than the budget is spent on profiling rows for the first trials, and after a change."""
+DOUBTFUL = 2.0
+"""This factor instead, after a trial in which the values said nothing."""
+MOST_COLLECTING = 0.5
+"""The largest share of the time for profiling, whatever the budget is."""
 CHEAP_NS = 1_000.0
 """If a row costs less, less of the time is for profiling it: the less there is to gain, the later it pays."""
-CONDENSING = 0.025
-"""The share of the time so far that condensing may take."""
+CONDENSING = 1.25
+"""The share of the time so far that condensing may take, as a multiple of the budget."""
 TRIALS = (400, 1_000, 2_000)
 """The numbers of profiled rows after which a mesh is searched for the first times."""
 KEPT_SAVING = 0.01
@@ -84,8 +88,8 @@ ANEW = 64
 """After a change, rows are collected until there are so many per route."""
 STEADY = 0.5
 """The share of the budget for profiling while a mesh is in force."""
-THIN_SHARE = 0.06
-"""If a mesh was trained with few rows per training tuple, this share of the time is for profiling until there are
+THIN = 3.0
+"""If a mesh was trained with few rows per training tuple, this multiple of the budget is for profiling until there are
 `TRIALS[-1]` rows."""
 LOOKS = 0.15
 """The share of the budget for looking at what was counted."""
@@ -141,14 +145,17 @@ class MeshPolicy:
     policy behaves as `auto`."""
 
     def __init__(
-        self, pipeline: Pipeline, settings: MeshSettings | None = None, rng: np.random.Generator | None = None
-    ) -> None:
+        self, pipeline: Pipeline, settings: MeshSettings | None = None, rng: np.random.Generator | None = None,
+        clock: Callable[[], int] = perf_counter_ns,
+    ) -> None:  # fmt: skip
+        """Take the filters. `clock`: measures in nanoseconds how long training takes, which decides how often it is
+        tried."""
         self.pipeline = pipeline
         self.settings = settings or MeshSettings()
         self.mesh: Mesh | None = None
         self._trainer = MeshTrainer(
             pipeline, self.settings.routes, self.settings.search, self.settings.search_from,
-            rng if rng is not None else np.random.default_rng(0),
+            rng if rng is not None else np.random.default_rng(0), clock,
         )  # fmt: skip
         self._auto = Auto(pipeline, BudgetSettings(self.settings.budget))
         self.order = self._auto.order
@@ -252,7 +259,7 @@ class MeshPolicy:
     def _is_time(self) -> bool:
         if not self.classifies or self.samples.added < self._trial_at or self.samples.rows < TRIALS[0] // 2:
             return False
-        if self._trainer.condensing_ns > CONDENSING * self._time_ns:
+        if self._trainer.condensing_ns > self._share(CONDENSING) * self._time_ns:
             return False
         return self._trials < len(TRIALS) or self._rows >= 2 * self._trial_rows
 
@@ -354,7 +361,8 @@ class MeshPolicy:
         single = self._best(sample.passes, self.order, seen, 1.0)
         saved, error = saving(sample.passes, sample.weights, route, routes, single, cost_ns)
         because = f"{moved}: " if moved else ""
-        self.savings_ns = self.savings_ns[0], round((saved - self._measured_overhead(mesh)) * self._dropped)
+        realized, _ = saving(sample.passes, sample.weights, route, mesh.routes, single, cost_ns)
+        self.savings_ns = self.savings_ns[0], round((realized - self._measured_overhead(mesh)) * self._dropped)
         least = max(self._measured_overhead(mesh), KEPT_SAVING * self._row_ns / self._dropped)
         if saved + error < least:
             self.mesh, self._trial_at, self._trial_rows = None, self.samples.added + TRIALS[-1], self._rows
@@ -412,21 +420,22 @@ class MeshPolicy:
             return self._collect(self._auto.wants())
         rows = min(max(self._look_ns / (LOOKS * self.settings.budget * self._row_ns), LEAST_LOOK), MOST_LOOK)
         thin = self._is_thin and self.samples.rows < TRIALS[-1]
-        share = COLLECTING if self._moved else THIN_SHARE if thin else STEADY * self.settings.budget
+        share = self._share(COLLECTING if self._moved else THIN if thin else STEADY)
         return ProfilingRequest(
             self._p(share), self._every, together=2 * ANEW, rows=int(rows), slice_rows=MOST_SLICE, lasting=True,
         )  # fmt: skip
 
     def _collect(self, wants: ProfilingRequest) -> ProfilingRequest:
         """Return what `auto` wants, with more profiled rows and all filters evaluated on them, if rows are needed."""
-        few = self.samples.added < self._trial_at and self._is_soon()
+        # a restored policy knows how many rows were profiled before, but not these rows
+        few = (self.samples.added < self._trial_at or self.samples.rows < TRIALS[0] // 2) and self._is_soon()
         if wants.trial is not None or wants.urgent or not self.classifies or math.isnan(self._row_ns):
             return wants
         if not few:
-            wait_ns = self._trainer.condensing_ns / CONDENSING - self._time_ns
+            wait_ns = self._trainer.condensing_ns / self._share(CONDENSING) - self._time_ns
             waits = self.samples.added >= self._trial_at and self._trials < len(TRIALS) and wait_ns > 0.0
             return replace(wants, rows=min(wants.rows, int(wait_ns / self._row_ns) + 1)) if waits else wants
-        share = (DOUBTFUL if self._says_nothing else COLLECTING) * min(self._row_ns / CHEAP_NS, 1.0)
+        share = self._share(DOUBTFUL if self._says_nothing else COLLECTING) * min(self._row_ns / CHEAP_NS, 1.0)
         return replace(
             wants, p=max(wants.p, self._p(share)), evaluate=everything(self.order, self.pipeline),
             together=max(wants.together, 2 * ANEW), most=max(wants.most, 4 * ANEW),
@@ -439,6 +448,10 @@ class MeshPolicy:
         if self._joined and self._rows >= 2 * self._trial_rows:
             return True
         return self._trials < len(TRIALS) and not (self._trials > 1 and self._says_nothing)
+
+    def _share(self, budgets: float) -> float:
+        """Return a multiple of the budget as a share of the time."""
+        return min(budgets * self.settings.budget, MOST_COLLECTING)
 
     def _p(self, share: float) -> float:
         """Return the probability of profiling a dropped row that takes this share of the time."""

@@ -125,7 +125,13 @@ class MeshSamples:
 
 
 def _compared(values: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-    return {name: array for name, array in values.items() if kind_of(array.type) is not None}
+    """Return the columns whose values can be compared. Dictionaries are decoded: each batch may have another one, of
+    another type, and with values that no row has."""
+    return {
+        name: array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        for name, array in values.items()
+        if kind_of(array.type) is not None
+    }
 
 
 def _types(values: Mapping[str, pa.Array]) -> dict[str, pa.DataType]:

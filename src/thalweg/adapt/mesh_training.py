@@ -15,6 +15,7 @@ and System Sciences 79 (2013), section 4.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter_ns
 
@@ -22,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.adapt.mesh_samples import part_of
-from thalweg.cost.mesh import MeshCosts, saving
-from thalweg.formatting import duration, listed, plural
+from thalweg.cost.mesh import MeshCosts, saving, saving_over
+from thalweg.formatting import duration, listed, percent, plural
+from thalweg.optimizer.mesh.ii_qm import PATIENCE
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.mesh_search import mesh_search
 from thalweg.optimizer.mesh.priced_meshes import PricedMeshes
@@ -48,7 +50,8 @@ THIN = 60.0
 FEW_TUPLES = 5
 """With so few training tuples all meshes are priced, which takes less time than a search."""
 MOST_MESHES, PLATEAU = 200, 40
-"""A search ends after so many meshes, and after so many without a cheaper one."""
+"""A search ends after so many meshes, and after so many without a cheaper one. If it begins with the mesh in force,
+which may be a local minimum, it has `PATIENCE` more to begin with another start solution too."""
 TEST_NS, RUSTER_NS = 12.0, 25_000.0
 """The time of a test per row, and of a route per slice: roughly what was measured for texts and four routes."""
 
@@ -98,12 +101,13 @@ class MeshTrainer:
     """Trains meshes, and remembers how long that takes."""
 
     def __init__(
-        self, pipeline: Pipeline, routes: int, search: str, search_from: str, rng: np.random.Generator
+        self, pipeline: Pipeline, routes: int, search: str, search_from: str, rng: np.random.Generator,
+        clock: Callable[[], int] = perf_counter_ns,
     ) -> None:  # fmt: skip
-        """Take the filters, the most routes, the search algorithm, and its start solution."""
+        """Take the filters, the most routes, the search algorithm, its start solution, and a clock in nanoseconds."""
         self.pipeline = pipeline
         self.routes, self.search, self.search_from = routes, search, search_from
-        self._rng = rng
+        self._rng, self._clock = rng, clock
         self.condensing_ns, self.searching_ns = CONDENSING_NS, SEARCHING_NS
         """The time of the last condensing, and of the last search per training tuple."""
         self.spent_ns = 0
@@ -130,9 +134,9 @@ class MeshTrainer:
         cut = size - int(size * NEWEST)
         old, new = part_of(sample, 0, cut), part_of(sample, cut, size)
         based = plural(size, "profiled row")
-        begun = perf_counter_ns()
+        begun = self._clock()
         training = condense(old)
-        self.condensing_ns = float(perf_counter_ns() - begun)
+        self.condensing_ns = float(self._clock() - begun)
         self.spent_ns += int(self.condensing_ns)
         if len(training) < 2:
             return Trained(None, f"one route: the values say nothing about outcomes in {based}", says_nothing=True)
@@ -142,9 +146,10 @@ class MeshTrainer:
         possible = costs.best_ns(costs.everything) - sum(costs.best_ns(1 << t) for t in range(len(training)))
         if possible * facts.dropped * facts.rows < SEARCHING * self.searching_ns * len(training):
             columns = listed([axis.column for axis in training.axes])
+            most = f"at most {duration(possible)} per dropped row" if possible > 0.0 else "nothing"
             return Trained(
-                None, f"one route: routes by {columns} could have saved at most {duration(possible)} per dropped row "
-                "so far, less than searching for them takes",
+                None, f"one route: routes by {columns} could have saved {most} so far, less than searching for them "
+                "takes",
             )  # fmt: skip
         mesh, cost = self._searched(costs, old, before)
         if len(mesh.routes) < 2:
@@ -157,11 +162,16 @@ class MeshTrainer:
         if before is not None:
             overhead = max(overhead - overhead_ns(before, facts.batch_rows), 0.0)
         net = (saved - overhead) * facts.dropped
-        if saved - overhead <= CERTAIN * error or net < LEAST_SAVING * facts.row_ns:
+        would = f"one route: {plural(len(mesh.routes), 'route')} by {listed(mesh.columns)} would save"
+        if saved - overhead <= CERTAIN * error:
             return Trained(
-                None, f"one route: {plural(len(mesh.routes), 'route')} by {listed(mesh.columns)} would save "
-                f"{duration(saved)} ± {duration(error)} per dropped row on the newest rows and cost "
+                None, f"{would} {duration(saved)} ± {duration(error)} per dropped row on the newest rows and cost "
                 f"{duration(overhead)}, based on {based}",
+            )  # fmt: skip
+        if net < LEAST_SAVING * facts.row_ns:
+            return Trained(
+                None, f"{would} {duration(net)} of the {duration(facts.row_ns)} that a row takes in all, which is less "
+                f"than {percent(LEAST_SAVING)}, based on {based}",
             )  # fmt: skip
         shares = np.bincount(classify(sample.values, size), minlength=len(mesh.routes)) / size
         least = max(int(2 * RUSTER_NS / max(saved, 1.0)), 1)
@@ -172,18 +182,19 @@ class MeshTrainer:
 
     def _searched(self, costs: MeshCosts, old: Sample, before: Mesh | None) -> tuple[Mesh, float]:
         """Return the cheapest mesh that was found, and what it costs."""
-        begun = perf_counter_ns()
+        begun = self._clock()
         training, meshes = costs.training, PricedMeshes(costs, self.routes)
         if len(training) <= FEW_TUPLES:
             search = mesh_search(meshes, self._rng, "opt")
         else:
-            start = None
+            start, plateau = None, PLATEAU
             if before is not None:
                 start = current(training, before.tree.compiled().classify(old.values, len(old.weights)))
-            stop = Stop(meshes=MOST_MESHES, plateau=PLATEAU)
+                plateau += PATIENCE
+            stop = Stop(meshes=MOST_MESHES, plateau=plateau)
             search = mesh_search(meshes, self._rng, self.search, self.search_from, start, stop)
         found = search.run()
-        took = perf_counter_ns() - begun
+        took = self._clock() - begun
         self.spent_ns += took
         self.searching_ns = took / len(training)
         return found.mesh, found.cost
@@ -202,8 +213,5 @@ def _saved(new: Sample, mesh: Mesh, single: Order, before: Mesh | None, facts: S
         both = [saving(new.passes, new.weights, routes, mesh.routes, order, facts.cost_ns) for order in
                 (single, facts.order)]  # fmt: skip
         return min(both)
-    old = before.tree.compiled().classify(new.values, size)
-    # one number per pair of routes, so that both meshes are priced on the same rows
-    gain, error = saving(new.passes, new.weights, routes, mesh.routes, single, facts.cost_ns)
-    less, _ = saving(new.passes, new.weights, old, before.routes, single, facts.cost_ns)
-    return gain - less, error
+    now = before.tree.compiled().classify(new.values, size)
+    return saving_over(new.passes, new.weights, (routes, mesh.routes), (now, before.routes), facts.cost_ns)

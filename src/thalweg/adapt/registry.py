@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
+from time import perf_counter_ns
 from typing import Any, cast, get_type_hints
 
 import numpy as np
@@ -163,13 +164,15 @@ def check_classified(classify_by: Sequence[str] | None, policy: Chosen, *, of_fi
 
 
 def make_policy(
-    policy: Chosen, pipeline: Pipeline, settings: Settings | None, rng: np.random.Generator, *, classified: bool = False
-) -> Policy:
+    policy: Chosen, pipeline: Pipeline, settings: Settings | None, rng: np.random.Generator, *,
+    classified: bool = False, clock: Callable[[], int] = perf_counter_ns,
+) -> Policy:  # fmt: skip
     """Return a new policy for a pipeline. If the class is the user's own, everything it returns is checked.
-    `classified`: columns to classify rows by are given, so that `auto` may take a mesh."""
+    `classified`: columns to classify rows by are given, so that `auto` may take a mesh. `clock`: measures in
+    nanoseconds how long the training of a mesh takes."""
     cls = policy_class(policy)
     if cls is Auto and classified:
         budget = settings.budget if isinstance(settings, BudgetSettings) else BudgetSettings().budget
         cls, settings = MeshPolicy, MeshSettings(budget)
-    made: Policy = cls(pipeline, settings, rng)
+    made: Policy = cls(pipeline, settings, rng, clock) if cls is MeshPolicy else cls(pipeline, settings, rng)
     return made if cls in POLICIES.values() else cast(Policy, OwnPolicy(made, policy_name(cls), pipeline))

@@ -44,9 +44,11 @@ from thalweg.cost.filter_order import PRIOR, CostModel
 from thalweg.plan.pipeline import Pipeline
 from thalweg.stats.training_set import Axis, TrainingSet, effective_rows, sums_by
 
-__all__ = ["Axis", "MeshCosts", "TrainingSet", "saving"]
+__all__ = ["Axis", "MeshCosts", "TrainingSet", "saving", "saving_over"]
 
 Numbers = NDArray[np.float64]
+Routing = tuple[NDArray[np.integer], Sequence[Sequence[int]]]
+"""The number of the route of each row, and the routes."""
 LARGEST_TABLE = 10
 """The most filters for which best routes are searched exhaustively, in a table of 2^n sets of filters."""
 AT_ONCE = 64
@@ -91,15 +93,30 @@ def saving(
     >>> saving(passes, np.ones(4), np.array([0, 0, 1, 1]), [(0, 1), (1, 0)], (0, 1), np.array([10.0, 10.0]))
     (5.0, 2.5)
     """
+    return saving_over(passes, weights, (of_row, routes), (np.zeros_like(of_row), [order]), cost_ns)
+
+
+def saving_over(
+    passes: Numbers, weights: Numbers, mesh: Routing, other: Routing, cost_ns: Numbers
+) -> tuple[float, float]:  # fmt: skip
+    """Return what rows cost less on the routes of one mesh than on those of another, and the standard error of this
+    difference. Each mesh is given by the number of the route of each row, and the orders of filters. See `saving`."""
     total = float(weights.sum())
     if not total:
         return 0.0, 0.0
-    saved = _each_row_ns(passes, order, cost_ns)
-    for number, route in enumerate(routes):
-        here = of_row == number
-        saved[here] -= _each_row_ns(passes[here], route, cost_ns)
+    saved = _routed_ns(passes, other, cost_ns) - _routed_ns(passes, mesh, cost_ns)
     mean = float(weights @ saved) / total
     return mean, float(np.sqrt((weights * weights) @ (saved - mean) ** 2)) / total
+
+
+def _routed_ns(passes: Numbers, routing: Routing, cost_ns: Numbers) -> Numbers:
+    """Return what each row costs on its route, without fixed costs."""
+    of_row, routes = routing
+    found = np.zeros(len(passes))
+    for number, route in enumerate(routes):
+        here = of_row == number
+        found[here] = _each_row_ns(passes[here], route, cost_ns)
+    return found
 
 
 def _each_row_ns(passes: Numbers, order: Sequence[int], cost_ns: Numbers) -> Numbers:

@@ -57,12 +57,25 @@ def from_json(line: str) -> Record:
         known = {f.name for f in fields(kind)}
         if isinstance(values.get("policy"), str):
             values["policy"] = current_name("policy", values["policy"])
+        if kind is PlanObserved:
+            values = _as_counts(values)
         record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ThalwegError(f"not an event record of this version: {line.strip()[:80]!r}; {_REMEDY}") from error
     if (wrong := wrong_with(record)) is not None:
         raise ThalwegError(f"not an event record of this version ({wrong}): {line.strip()[:80]!r}; {_REMEDY}")
     return record
+
+
+def _as_counts(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a `plan` record with counts. Earlier versions wrote whether the rates had moved to another
+    region, and whether they were outside the chart, for one round per record."""
+    if "moved" in values:
+        values["moves"] = int(values.pop("moved") is True)
+        values["rounds"] = int(values.get("policy") == "chart" or values.get("standing") not in (None, ""))
+    if isinstance(values.get("outside"), bool):
+        values["outside"] = int(values["outside"])
+    return values
 
 
 class JsonLines:

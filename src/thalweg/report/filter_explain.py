@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.adapt.mesh import MeshSettings
+from thalweg.adapt.mesh import COLLECTING, MeshSettings
 from thalweg.adapt.policy import Settings
 from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
@@ -83,7 +83,7 @@ def explain_filters(
     title = f"Plan, for {source.where}" if source.where else "Plan"
     paragraphs = (
         Paragraph(ADAPTS, tuple(_adapts(plan, settings, orders)), wrapped=True),
-        Paragraph("Settings", tuple(_settings(settings)), wrapped=True),
+        Paragraph("Settings", tuple(_settings(settings, may_classify=_may_classify(settings, plan))), wrapped=True),
         Paragraph("Order", tuple(_orders(plan, orders, report)), wrapped=True),
     )
     return Explanation(
@@ -167,7 +167,7 @@ def _adapts(plan: FilterPlan, settings: FilterSettings, orders: FirstOrders) -> 
     chain = not _fixed(plan.pipeline, orders.chain)
     if chain:
         yield f"the order of the {len(plan.predicates)} predicates{_outside_the_jvm(plan)}"
-        if settings.policy_name == "mesh" or (settings.policy_name == "auto" and plan.classify_by is not None):
+        if _may_classify(settings, plan):
             yield f"which rows take which of at most {most_routes(settings.profile)} routes"
     if orders.native_adapts:
         yield f"when a query starts, the order of the {len(plan.native.predicates)} predicates in the JVM"
@@ -180,7 +180,12 @@ def _fixed(pipeline: Pipeline, order: Sequence[int]) -> bool:
     return all(one in pipeline.guards[other] for one, other in itertools.pairwise(order))
 
 
-def _settings(settings: FilterSettings) -> Iterator[str]:
+def _may_classify(settings: FilterSettings, plan: FilterPlan) -> bool:
+    """Whether rows may take different routes."""
+    return settings.policy_name == "mesh" or (settings.policy_name == "auto" and plan.classify_by is not None)
+
+
+def _settings(settings: FilterSettings, *, may_classify: bool) -> Iterator[str]:
     if settings.dead_letter:
         yield "rows that fail are set aside and counted; tagged() and failed() return them (on_error='dead-letter')"
     else:
@@ -192,6 +197,7 @@ def _settings(settings: FilterSettings) -> Iterator[str]:
         yield (
             f"adapting takes at most {percent(budget)} of the time (budget=), plus up to {total_duration(LOAN_NS)} per "
             "worker at the start"
+            + (f", and up to {COLLECTING:g} times that while rows are collected for a mesh" if may_classify else "")
         )
     yield from (f"{name}={value}" for name, value in settings.of_policy.items() if name != "budget")
     if settings.redact:

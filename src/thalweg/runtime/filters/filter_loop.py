@@ -78,7 +78,9 @@ def make_filter_loop(
 ) -> FilterLoop[BatchT]:
     """Return a new loop with a new policy. Filters, probes of joins, workers, simulations and experiments all create
     their loops here. `recalled`: the order and costs of an earlier run, to start with."""
-    policy = make_policy(options.policy, chain.pipeline, options.profile, rng, classified=chain.classified)
+    policy = make_policy(
+        options.policy, chain.pipeline, options.profile, rng, classified=chain.classified, clock=chain.clock
+    )
     loop = FilterLoop(
         chain, policy, rng, options.slice_rows, dead_letter=options.dead_letter, redact=options.redact
     )  # fmt: skip

@@ -411,8 +411,9 @@ class PlanWatch:
         self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
         if self.max_bytes <= snapshot["max_bytes"]:  # with more memory, plans that needed too much may fit
             self._refused = {p: tuple(map(frozenset, parts)) for p, parts in snapshot["refused"].items()}
-        self._times.restore(snapshot["times"])
-        if self.lookup is not None and snapshot["region"] is not None:
+        if "times" in snapshot:  # checkpoints of earlier versions have neither times nor a region
+            self._times.restore(snapshot["times"])
+        if self.lookup is not None and snapshot.get("region") is not None:
             self.lookup.region = tuple(snapshot["region"])
         self.counts.restore(snapshot)
 
