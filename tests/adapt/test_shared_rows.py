@@ -112,6 +112,26 @@ def test_equal_data_rarely_look_different() -> None:
     assert different <= 4  # 300 * (2 + 3 * 2 + 4 * 2) comparisons, 6e-5 each: 0.3 are expected
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([float("inf"), float("-inf"), float("nan"), None] * 50), pa.nulls(200, pa.string()),
+        pa.nulls(200, pa.int64()), pa.array([True, None] * 100), pa.array(["x" * 100_000, None] * 100),
+        pa.array(["a", None] * 100).dictionary_encode(), pa.array([b"\xff", b""] * 100),
+        pa.array([0, None] * 100, pa.timestamp("ns", "UTC")),
+    ],
+    ids=lambda column: str(column.type),
+)  # fmt: skip
+def test_values_of_any_kind_are_compared(column: pa.Array) -> None:
+    odd = np.arange(200) % 8 < 4
+    drops = np.stack([np.arange(200) % 2 == 0, np.arange(200) % 2 == 1], axis=1)
+    same = np.concatenate([drops, np.ones((200, 2), bool)], axis=1)
+    assert alike_by_class({"c": column}, same, odd)
+    other = np.where(odd[:, None], same, np.array([True, True, True, True]))
+    assert not alike_by_class({"c": column}, other, odd)
+
+
 def test_rows_of_others_are_bounded_and_keep_the_types_of_own_rows() -> None:
     samples = MeshSamples()
     values, tuples = tuples_of(1_000, 1)

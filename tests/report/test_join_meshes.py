@@ -25,14 +25,16 @@ from thalweg.report import JoinReport, JoinTally, MeshView, fold
 from thalweg.report.tally import LATEST_BATCHES
 from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_loop import JoinLoop
-from thalweg.runtime.joins.join_record import records_of, take_counters
+from thalweg.runtime.joins.join_record import decode, encode, records_of, take_counters
 
 BATCHES = 40
 
 
 def records_from(loop: JoinLoop) -> list[Record]:
-    origin = RecordOrigin("pass 1", None, "local", "mesh")
-    return [from_json(to_json(record)) for record in records_of(take_counters(loop), origin, "local")]
+    taken = take_counters(loop)
+    found = records_of(taken, RecordOrigin("pass 1", None, "local", "mesh"), "local")
+    assert found == decode(encode(taken, worker="local"), policy="mesh", run="pass 1", kind="local", batch=None)
+    return [from_json(to_json(record)) for record in found]
 
 
 @pytest.fixture(scope="module")

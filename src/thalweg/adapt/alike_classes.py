@@ -7,7 +7,7 @@ filter drops the same share of all rows.
 Answers: for each column, whether the rows of each frequent value, or range of numbers, have similar outcomes in both.
 Guarantee: if the data are the same, they are found to be different with a probability of about 6e-5 (`evidence.UNLIKE`
 standard errors) per filter and value. Then a worker learns from its own rows alone, as without siblings.
-Cost: less than a millisecond per column, once per trial.
+Cost: a few milliseconds per column of 4,096 rows, once per trial.
 """
 
 from __future__ import annotations
@@ -62,9 +62,11 @@ def _codes(column: pa.Array) -> NDArray[np.int64]:
         floats = as_floats(column)
         known = floats[~np.isnan(floats)]
         shares = np.arange(1, RANGES) / RANGES
-        return range_codes(column, np.unique(np.quantile(known, shares)).tolist() if len(known) else [])
+        # values themselves, because the middle between two infinite ones is none
+        cuts = np.unique(np.quantile(known, shares, method="lower")) if len(known) else known
+        return range_codes(column, cuts.tolist())
     if pa.types.is_boolean(column.type):
         return value_codes(column, (False, True))
-    counts = pc.value_counts(text_keys(column).drop_null())
-    ordered = sorted(counts.to_pylist(), key=lambda each: (-each["counts"], each["values"]))
-    return value_codes(column, [each["values"] for each in ordered[:MOST_VALUES]])
+    found = pc.value_counts(text_keys(column).drop_null())
+    most = np.argsort(-found.field("counts").to_numpy(), kind="stable")[:MOST_VALUES]
+    return value_codes(column, found.field("values").take(pa.array(most)).to_pylist())
