@@ -112,6 +112,7 @@ def test_a_field_with_a_default_may_be_missing() -> None:
         "rows_in_force", "evaluated_in_force", "passed_in_force", "standing", "trials", "trial_rows", "trial_ns",
         "trial_loss_ns", "compiling_ns", "mesh_version", "route_rows", "route_evaluated", "route_ns", "routing_ns",
         "predicted_saving_ns", "realized_saving_ns", "rounds", "moves", "outside", "judged", "hits", "regret", "mesh",
+        "shares",
     }  # fmt: skip
 
 

@@ -61,6 +61,30 @@ def test_shares_and_rate_are_those_that_were_counted() -> None:
     assert chart.plan_at(cheap=0.5, slow=0.5) == "cheap → slow → other"
 
 
+def test_shares_of_all_rows_count_if_the_policy_looked_them_up() -> None:
+    looked_up = record(0, policy="chart", rounds=3, shares=(0.5, 0.9, 0.7))
+    chart = chart_from(section_of(record(0, policy="chart"), looked_up, record(0, policy="chart")))
+    shares = [{name: each[name] for name in NAMES} for each in chart.track]
+    assert shares == [dict(zip(NAMES, (0.5, 0.9, 0.7), strict=True))] * 3, "not 0.2, which `slow` passes after `cheap`"
+
+
+def test_a_chart_that_was_followed_shows_the_shares_of_all_rows() -> None:
+    """Of the rows that `odd` passes, `near` passes a tenth; of all rows, it passes half."""
+    rng = np.random.default_rng(3)
+    odd = rng.random(60_000) < 0.5
+    near = np.where(odd, rng.random(60_000) < 0.1, rng.random(60_000) < 0.9)
+    rows = pa.table({"odd": odd, "near": near})
+    keep = tw.filters(
+        *(tw.predicate(lambda bits: bits, name, name=name, vectorized=True) for name in rows.column_names),
+        policy="chart", seed=1,
+    )  # fmt: skip
+    kept = sum(batch.num_rows for batch in keep.over(rows.to_batches(max_chunksize=5_000)))
+    assert kept == int((odd & near).sum())
+    (shown,) = keep.chart().track[-1:]
+    assert shown["odd"] == pytest.approx(0.5, abs=0.15)
+    assert shown["near"] == pytest.approx(0.5, abs=0.15)
+
+
 def test_workers_of_one_micro_batch_are_one_round() -> None:
     both = [record(0, kind="stream", batch=3, worker=worker) for worker in ("a", "b")]
     section = section_of(*both, record(0, kind="stream", batch=4))

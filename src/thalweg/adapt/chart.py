@@ -119,7 +119,8 @@ class Chart(Auto):
         point = self._estimate(shares.tolist(), cost_model.slice_rows)
         place = self._chart_for(point, cost_model).at(point)
         moved = self._region is not None and self._region != place.region
-        self.looked_up.add(moved=moved, is_outside=place.is_outside)
+        estimates = tuple(round(point[str(k)], 6) for k in range(len(self.pipeline)))
+        self.looked_up.add(moved=moved, is_outside=place.is_outside, shares=estimates)
         self._region = place.region
         order = tuple(int(str(k)) for k in place.plan)
         return walk if order == walk.order else cost_model.walk(order)

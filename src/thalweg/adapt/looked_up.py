@@ -16,6 +16,7 @@ Reference: Kulkarni, Ravishankar: OM: A Tunable Framework for Optimizing Continu
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass
@@ -33,10 +34,14 @@ class LookedUp:
     """Of these, rounds in which it was that one."""
     regret: float = 0.0
     """The sum over these of by how many times it was worse."""
+    shares: tuple[float, ...] = ()
+    """Of filters, the latest estimates of the share of all rows that each passes."""
 
-    def add(self, *, moved: bool, is_outside: bool) -> None:
-        """Count a look-up, and whether it was in another region than the one before, or outside the chart."""
+    def add(self, *, moved: bool, is_outside: bool, shares: tuple[float, ...] = ()) -> None:
+        """Count a look-up, and whether it was in another region than the one before, or outside the chart. `shares`: of
+        filters, the shares that were looked up."""
         self.rounds += 1
+        self.shares = shares
         self.moves += moved
         self.outside += is_outside
 
@@ -46,12 +51,12 @@ class LookedUp:
         self.hits += hit
         self.regret += regret
 
-    def taken(self) -> dict[str, float]:
+    def taken(self) -> dict[str, Any]:
         """Return the fields of a record, without those that are 0, and begin anew. `regret` is the mean of the rounds
         that were judged."""
-        found: dict[str, float] = {name: count for name, count in asdict(self).items() if count}
+        found = {name: value for name, value in asdict(self).items() if value}
         if self.judged:
             found["regret"] = self.regret / self.judged
         self.rounds = self.moves = self.outside = self.judged = self.hits = 0
-        self.regret = 0.0
+        self.regret, self.shares = 0.0, ()
         return found

@@ -24,7 +24,7 @@ _UNBOUNDED = ("masks",)
 _BY_PREDICATE = {
     Observed: (
         "evaluated", "passed", "busy_ns", "cost_ns", "profiled", "profile_busy_ns", "profile_errors", "raised",
-        "fixed_ns", "evaluated_in_force", "passed_in_force",
+        "fixed_ns", "evaluated_in_force", "passed_in_force", "shares",
     ),
     NativeObserved: ("kinds", "costs", "tested", "passed"),
     JoinObserved: (
@@ -32,7 +32,7 @@ _BY_PREDICATE = {
     ),
 }  # fmt: skip
 _MAY_BE_EMPTY = (
-    "raised", "fixed_ns", "evaluated_in_force", "passed_in_force", "sampled", "partners", "partnered",
+    "shares", "raised", "fixed_ns", "evaluated_in_force", "passed_in_force", "sampled", "partners", "partnered",
 )  # fmt: skip
 _ORDERS = {Observed: ("order",), NativeObserved: ("before", "order"), JoinObserved: ("order",)}
 
@@ -63,6 +63,8 @@ def _wrong_lists(record: Observed | NativeObserved | JoinObserved) -> str | None
     for name in _ORDERS[type(record)]:
         if sorted(getattr(record, name)) != sorted(names):
             return f"{name} does not have the names of the record"
+    if isinstance(record, Observed) and not all(0.0 <= share <= 1.0 for share in record.shares):
+        return f"shares is {record.shares!r:.40}"
     if isinstance(record, Observed) and record.hits > record.judged:
         return f"hits is {record.hits}, more than the {record.judged} rounds that were judged"
     if isinstance(record, Observed | JoinObserved):

@@ -100,6 +100,8 @@ class Observed:
     """Of these, in how many it was that one."""
     regret: float | None = None
     """By how many times the order in force was worse than that one, on average; None if no round was judged."""
+    shares: tuple[float, ...] = ()
+    """By predicate, the share of all rows that it passes, as estimated in the last round; empty with other policies."""
     mesh: str = ""
     """That mesh as JSON, as in `VerdictGiven`, if no verdict of this worker in this run has it: the worker began with
     what another one had found; empty otherwise."""

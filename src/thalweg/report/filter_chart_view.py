@@ -1,6 +1,7 @@
 """The chart of filters: made from what their last run counted, or from what is declared, with the track of that run.
 
-Times per row and per call are the latest estimates of the run. A pass share is that of the rows that reached the
+Times per row and per call are the latest estimates of the run. With the policy `chart`, pass shares are those that the
+policy looked up: shares of all rows. Other policies do not record them, so a share is that of the rows that reached the
 predicate in the order in force, as if predicates were independent (OM). Without a clock of arrivals, the rate is the
 one at which the run filtered its rows; a stream on Spark has another one, which must be declared. If a user gives the
 range of the rate, its middle is the present one.
@@ -83,7 +84,8 @@ def _seconds(interval: Any) -> float:
 def _times(pipeline: Pipeline, section: Section | None, declared: DeclaredFilters) -> FilterTimes:
     """Return the measured times; if there are none, the declared ones."""
     counted = {} if section is None else dict(zip(section.names, section.cost_ns, strict=True))
-    per_row = {name: counted.get(name) or declared.per_row_ns.get(name) for name in pipeline.names}
+    measured = {name: ns for name, ns in counted.items() if ns is not None}
+    per_row = {name: measured.get(name, declared.per_row_ns.get(name)) for name in pipeline.names}
     unknown = [name for name, ns in per_row.items() if ns is None]
     if unknown:
         raise PlanError(f"chart(): the time per row of {listed(unknown)} is unknown; {declared.remedy}")
@@ -101,8 +103,11 @@ def _measured_rate(section: Section | None) -> Estimate | None:
 
 
 def _shares(section: Section) -> dict[str, float]:
-    """Return the share that each predicate passes of the rows that reach it: in the order in force, or else since the
-    start."""
+    """Return the share of all rows that each predicate passes, if a chart was followed. Otherwise, return that of the
+    rows that reach it: in the order in force, or else since the start."""
+    latest = next((each.shares for each in reversed(section.rounds) if each.shares), ())
+    if latest:
+        return dict(zip(section.names, latest, strict=True))
     found = {}
     for each in section.predicates:
         if each.selectivity is not None:
@@ -116,8 +121,9 @@ def _track(section: Section, expected: Mapping[str, float], *, moves: bool) -> l
     """Return the values after each round. A predicate that no row reached has its last share. `moves`: whether the rate
     is that of the rounds, and not declared."""
     now, found = dict(expected), []
+    looked_up = any(each.shares for each in section.rounds)
     for each in section.rounds:
-        now |= _observed(each, section.names)
+        now |= dict(zip(section.names, each.shares, strict=False)) if looked_up else _observed(each, section.names)
         if moves and section.kind != "stream" and each.total_ns:
             now[RATE] = each.rows / each.total_ns * 1e9
         found.append({name: now[name] for name in expected})

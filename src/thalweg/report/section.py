@@ -166,6 +166,8 @@ class FilterRound:
     total_ns: int
     evaluated: tuple[int, ...]
     passed: tuple[int, ...]
+    shares: tuple[float, ...] = ()
+    """The shares of all rows that predicates pass, as estimated at the end; empty if there is no chart."""
 
     def then(self, later: FilterRound) -> FilterRound:
         """Return the sum with what another worker counted in the same micro-batch."""
@@ -173,7 +175,10 @@ class FilterRound:
             tuple(a + b for a, b in zip(getattr(self, name), getattr(later, name), strict=True))
             for name in ("evaluated", "passed")
         )
-        return FilterRound(self.batch, self.rows + later.rows, self.total_ns + later.total_ns, evaluated, passed)
+        return FilterRound(
+            self.batch, self.rows + later.rows, self.total_ns + later.total_ns, evaluated, passed,
+            later.shares or self.shares,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -339,7 +344,7 @@ class Section:
 
     def _observe(self, seen: Observed) -> None:
         self._sum(seen)
-        self._add_round(FilterRound(seen.batch, seen.rows, seen.total_ns, seen.evaluated, seen.passed))
+        self._add_round(FilterRound(seen.batch, seen.rows, seen.total_ns, seen.evaluated, seen.passed, seen.shares))
         self.chart.add(seen)
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:

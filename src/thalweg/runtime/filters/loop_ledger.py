@@ -106,7 +106,7 @@ class Work:
     """The work of the mesh in force by route, since it was adopted or since the work was last taken; None without."""
     predicted_saving_ns: int | None = None
     realized_saving_ns: int | None = None
-    looked_up: dict[str, float] = field(default_factory=dict)
+    looked_up: dict[str, Any] = field(default_factory=dict)
     """How the policy has followed its chart, as fields of a record; empty if it has none."""
 
     @classmethod
