@@ -368,7 +368,7 @@ class Auto:
         if self._trial is not None:
             self.standing = f"{self.pipeline.names[self._trial.candidate]} is being tried at an earlier position"
         elif known < FIRST_ROWS:
-            self.standing = f"not enough seen yet: {known} dropped rows have been profiled"
+            self.standing = f"not enough seen yet: {plural(known, 'dropped row')} profiled"
         else:
             better = f"no other order is expected to save {whole_percent(LEAST_GAIN)}, based on {known:,} profiled rows"
             if self._wanted() > 0:

@@ -33,6 +33,7 @@ and System Sciences 79 (2013), sections 4 and 5.3.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,6 +61,7 @@ from thalweg.adapt.profiling_budget import PooledBudget, ProfilingBudget
 from thalweg.cost.filter_order import CostModel
 from thalweg.cost.mesh import saving
 from thalweg.errors import PlanError, nearest
+from thalweg.events.mesh_check import is_mesh
 from thalweg.formatting import duration, listed, percent, plural
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.starts import STARTS
@@ -502,13 +504,14 @@ class MeshPolicy:
         """Continue with the order and the mesh of another worker."""
         restored_order(snapshot, self.name, self.pipeline)  # refuses another policy and other filters
         stored = snapshot["mesh"]
-        mesh = None if stored is None else Mesh.from_dict(stored)
-        if mesh is not None and not all(self.pipeline.respects(route) for route in mesh.routes):
-            raise PlanError(f"the mesh in this snapshot of policy {self.name!r} is of other filters; learn it anew")
+        mesh = None if stored is None else _restored_mesh(stored, self.pipeline)
+        learned = {name: snapshot["learned"][name] for name in _LEARNED}
+        if not all(_is_like(value, getattr(self, f"_{name}")) for name, value in learned.items()):
+            raise PlanError(f"this snapshot of policy {self.name!r} is damaged; learn anew")
         self._auto.restore({**snapshot, "policy": self._auto.name})
         self.order = self._auto.order
         self.standing = self._auto.standing if len(self.pipeline) > 1 else NOTHING_TO_ROUTE
-        for name, value in snapshot["learned"].items():
+        for name, value in learned.items():
             setattr(self, f"_{name}", math.nan if value is None else value)
         self._trainer.condensing_ns = float(snapshot["condensing_ns"])
         self._trainer.searching_ns = float(snapshot["searching_ns"])
@@ -524,6 +527,23 @@ def _passed_last(counts: RouteCounts, mesh: Mesh) -> int:
     """Return the rows that have passed the last filter of their route."""
     lasts = [route[-1] for route in mesh.routes]
     return int(counts.passed[np.arange(len(lasts)), lasts].sum()) if len(lasts) == len(counts.rows) else 0
+
+
+def _restored_mesh(stored: Mapping[str, Any], pipeline: Pipeline) -> Mesh:
+    """Return the mesh of a snapshot, which may be of other filters, or damaged."""
+    if not is_mesh(json.dumps(stored), len(pipeline)):
+        raise PlanError("the mesh in this snapshot is of other filters, or damaged; learn it anew")
+    mesh = Mesh.from_dict({**stored, "open_sets": (), "slices": ()})  # this policy makes no uncertain routes
+    if not (0 <= mesh.default < len(mesh.routes) and all(map(pipeline.respects, mesh.routes))):
+        raise PlanError("the mesh in this snapshot does not respect the guards, or is damaged; learn it anew")
+    return mesh
+
+
+def _is_like(value: Any, now: Any) -> bool:
+    """Whether a value of a snapshot may take the place of the present one."""
+    if isinstance(now, bool | str):
+        return type(value) is type(now)
+    return value is None or (type(value) in (int, float) and math.isfinite(value))
 
 
 def _plain(value: Any) -> Any:

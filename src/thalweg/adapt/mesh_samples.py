@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from thalweg.adapt.alike_classes import alike_by_class
 from thalweg.adapt.policy import ClassifiedTuples
-from thalweg.optimizer.mesh.column_values import kind_of
+from thalweg.optimizer.mesh.column_values import decoded, kind_of
 from thalweg.optimizer.mesh.training import Sample
 
 MOST_ROWS = 4_096
@@ -127,11 +127,7 @@ class MeshSamples:
 def _compared(values: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
     """Return the columns whose values can be compared. Dictionaries are decoded: each batch may have another one, of
     another type, and with values that no row has."""
-    return {
-        name: array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-        for name, array in values.items()
-        if kind_of(array.type) is not None
-    }
+    return {name: decoded(array) for name, array in values.items() if kind_of(array.type) is not None}
 
 
 def _types(values: Mapping[str, pa.Array]) -> dict[str, pa.DataType]:

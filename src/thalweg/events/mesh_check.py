@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 MOST_DEPTH = 50
+MOST_CUT = 1.7e308
 
 
 def is_mesh(text: str, filters: int) -> bool:
@@ -33,6 +34,11 @@ def _is_order(route: Any, filters: int) -> bool:
     return is_whole and sorted(route) == list(range(filters))
 
 
+def _is_cut(cut: Any) -> bool:
+    """Whether it is a threshold, or none. JSON has whole numbers that no float can hold."""
+    return cut is None or (type(cut) in (int, float) and abs(cut) <= MOST_CUT)
+
+
 def _is_node(node: Any, routes: int, depth: int) -> bool:
     if not isinstance(node, dict) or depth > MOST_DEPTH:
         return False
@@ -52,7 +58,8 @@ def _is_node(node: Any, routes: int, depth: int) -> bool:
             return False
         below += [child for _, child in branches]
     else:
-        if not isinstance(node.get("cut"), int | float | str | None):
+        cut = node.get("cut")
+        if not (isinstance(cut, str) if node.get("redacted") and cut is not None else _is_cut(cut)):
             return False
         below += [node.get("low"), node.get("high")]
     return all(_is_node(child, routes, depth + 1) for child in below)

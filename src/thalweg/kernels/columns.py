@@ -54,6 +54,24 @@ def take_rows(array: pa.Array, rows: RowNumbers) -> pa.Array:
         return take_unsupported(array, rows)
 
 
+def concatenated(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Return arrays of equal types, one after another. If their dictionaries have more values together than the type of
+    their indices can address, as with categories of pandas, the indices become larger.
+
+    >>> few = pa.DictionaryArray.from_arrays(pa.array([0, 99], pa.int8()), [f"a{n}" for n in range(100)])
+    >>> more = pa.DictionaryArray.from_arrays(pa.array([0, 99], pa.int8()), [f"b{n}" for n in range(100)])
+    >>> concatenated([few, more]).to_pylist()
+    ['a0', 'a99', 'b0', 'b99']
+    """
+    try:
+        return pa.concat_arrays(arrays)
+    except pa.ArrowInvalid:
+        if not pa.types.is_dictionary(arrays[0].type):
+            raise
+        wide = [pa.DictionaryArray.from_arrays(each.indices.cast(pa.int64()), each.dictionary) for each in arrays]
+        return pa.concat_arrays(wide)
+
+
 def filter_rows(batch: pa.RecordBatch, keep: NDArray[np.bool_]) -> pa.RecordBatch:
     """Return the rows for which `keep` is true, with columns of any type."""
     try:
@@ -98,7 +116,7 @@ class Columns:
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
-        arrays = {name: pa.concat_arrays([part._arrays[name] for part in parts]) for name in first._arrays}
+        arrays = {name: concatenated([part._arrays[name] for part in parts]) for name in first._arrays}
         return Columns(arrays, sum(part.length for part in parts), first.shared)
 
     def arrow(self, name: str, rows: RowNumbers | None) -> pa.Array:

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.kernels.columns import take_rows
+from thalweg.kernels.columns import concatenated, take_rows
 from thalweg.kernels.filter_chain import Profile, SliceCounts, SliceResult, places_of
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree, KeyClasses
@@ -84,7 +84,7 @@ class ProbeRows:
             np.concatenate([part.times for part in parts]),
             np.concatenate([part.ends for part in parts]),
             np.concatenate([part.starts for part in parts], axis=1),
-            {name: pa.concat_arrays([part.classified[name] for part in parts]) for name in parts[0].classified},
+            {name: concatenated([part.classified[name] for part in parts]) for name in parts[0].classified},
         )
 
 

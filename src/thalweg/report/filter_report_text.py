@@ -10,6 +10,8 @@ from thalweg.report.section import Section
 
 _HEAD = ("#", "predicate", "rows seen", "pass", "cost/row", "profiled")
 _SUM = "in all orders"
+_ONE_ROUTE = "; one route: "
+"""Between why an order is kept and why there is one route, as the policy `mesh` writes it."""
 
 
 def _has_earlier_orders(section: Section) -> bool:
@@ -17,16 +19,21 @@ def _has_earlier_orders(section: Section) -> bool:
     return any(p.evaluated != p.evaluated_in_force for p in section.predicates)
 
 
+def _has_routes(section: Section) -> bool:
+    """Whether rows take several routes, each with an order of its own."""
+    return section.mesh is not None and len(section.mesh.routes) > 1
+
+
 def _table(section: Section) -> list[tuple[str, ...]]:
     """Return the header and the rows. *rows seen* and *pass* are those of the order in force; if the sums over all
     orders differ, they have a separate column."""
-    sums = _has_earlier_orders(section)
+    sums, routed = _has_earlier_orders(section), _has_routes(section)
     cells = []
     for p in section.predicates:
         raised = f" ({p.raised:,} raised)" if p.raised else ""
         cells.append(
             (
-                str(p.position), p.name, f"{p.evaluated_in_force:,}" + ("" if sums else raised),
+                "" if routed else str(p.position), p.name, f"{p.evaluated_in_force:,}" + ("" if sums else raised),
                 tenths_of_percent(p.selectivity),
                 *([f"{p.evaluated:,}{raised}"] if sums else []), duration(p.cost_ns),
                 f"{p.profiled:,}" + (f" ({p.profile_errors} raised)" if p.profile_errors else ""),
@@ -41,7 +48,8 @@ def _which_orders(section: Section) -> list[str]:
         return []
     switches = f" ({plural(section.switch_count, 'switch', 'switches')})" if section.switch_count else ""
     rows = plural(section.in_force.rows, "row")
-    return [f"rows seen and pass: in the order in force ({rows}); others: since the start{switches}"]
+    where = "on all routes" if _has_routes(section) else "in the order in force"
+    return [f"rows seen and pass: {where} ({rows}); others: since the start{switches}"]
 
 
 def _summary(section: Section) -> list[str]:
@@ -74,7 +82,12 @@ def _summary(section: Section) -> list[str]:
 
 
 def _standing_lines(section: Section) -> list[str]:
-    return [f"why the order is kept: {section.standing}"] if section.standing else []
+    if _has_routes(section):
+        return []  # the tree of the mesh follows
+    standing = section.standing
+    if section.mesh is not None:  # which says why there is one route
+        standing = standing.partition(_ONE_ROUTE)[0]
+    return [f"why the order is kept: {standing}"] if standing else []
 
 
 def _other_orders(section: Section) -> list[str]:

@@ -272,8 +272,7 @@ class JoinSection:
             return None
         worker, latest = known[0]
         where = f" in {buckets[worker]}" if len(stream.buckets) > 1 else ""
-        working_ns = stream.total_ns - stream.profiling_ns - stream.reoptimizing_ns
-        return latest.view(stream.others, stream.routing_ns, working_ns, MeshWords(stream.stream + where, "probe"))
+        return latest.view(stream.others, MeshWords(stream.stream + where, "probe"))
 
     @property
     def results(self) -> int:

@@ -29,6 +29,8 @@ class MeshCounts:
     rows: tuple[int, ...] = ()
     evaluated: tuple[int, ...] = ()
     ns: tuple[int, ...] = ()
+    routing_ns: int = 0
+    """Time of classifying rows and of moving them between predicates."""
     predicted_saving_ns: int | None = None
     realized_saving_ns: int | None = None
     why: str = ""
@@ -44,10 +46,10 @@ class MeshCounts:
     def seen(cls, seen: Observed | JoinObserved) -> MeshCounts:
         """Make it from a record of a worker."""
         if seen.mesh_version is None:
-            return cls(None, None, why=seen.standing)
+            return cls(None, None, why=_why_one(seen.standing))
         return cls(
             json.loads(seen.mesh) if seen.mesh else None, seen.mesh_version, seen.route_rows, seen.route_evaluated,
-            seen.route_ns, seen.predicted_saving_ns, seen.realized_saving_ns,
+            seen.route_ns, seen.routing_ns, seen.predicted_saving_ns, seen.realized_saving_ns,
         )  # fmt: skip
 
     def then(self, later: MeshCounts) -> MeshCounts:
@@ -60,7 +62,7 @@ class MeshCounts:
             return self
         return replace(
             later, mesh=self.mesh, rows=_sums(self.rows, later.rows), evaluated=_sums(self.evaluated, later.evaluated),
-            ns=_sums(self.ns, later.ns), why=later.why or self.why,
+            ns=_sums(self.ns, later.ns), routing_ns=self.routing_ns + later.routing_ns, why=later.why or self.why,
         )  # fmt: skip
 
     @property
@@ -71,17 +73,16 @@ class MeshCounts:
         """Whether it is known, and a mesh of these predicates; a file may have been changed."""
         return self.mesh is not None and all(len(route) == len(names) for route in self.mesh["routes"])
 
-    def view(
-        self, names: Sequence[str], routing_ns: int, processing_ns: int, words: MeshWords = OF_FILTERS
-    ) -> MeshView:
+    def view(self, names: Sequence[str], words: MeshWords = OF_FILTERS) -> MeshView:
         """Return what the report shows."""
         assert self.mesh is not None, "only meshes that are known are shown"
         counted = len(self.rows) == self._routes
+        taken_ns = self.routing_ns + sum(self.ns)  # since the mesh was adopted
         return MeshView.of(
             self.mesh, names, rows=self.rows if counted else (), evaluated=self.evaluated if counted else (),
             ns=self.ns if counted else (), predicted_saving_ns=self.predicted_saving_ns,
             realized_saving_ns=self.realized_saving_ns,
-            routing_share=routing_ns / processing_ns if processing_ns else None, why=self.why, words=words,
+            routing_share=self.routing_ns / taken_ns if counted and taken_ns else None, why=self.why, words=words,
         )  # fmt: skip
 
 
@@ -121,6 +122,15 @@ class WorkerMeshes:
         self.by_worker[worker] = mesh
         while len(self.by_worker) > MOST_MESHES:
             del self.by_worker[next(iter(self.by_worker))]
+
+
+def _why_one(standing: str) -> str:
+    """Return why there is one route, without why its order is kept.
+
+    >>> _why_one("no other order is better; one route: the values say nothing")
+    'the values say nothing'
+    """
+    return standing.rpartition("one route: ")[2]
 
 
 def _sums(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:

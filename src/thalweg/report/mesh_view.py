@@ -14,7 +14,7 @@ Mesh version 3: 2 routes by source
        cheap → slow
        25 % of the rows, 1.1 evaluations and 1.1 µs per row
   320 ns per row less than with one route (20 %); predicted: 350 ns less
-  routing takes 1.2 % of the time
+  routing takes 1.2 % of the time of these rows
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class MeshView:
         realized_saving_ns
             The saving per row since the mesh was adopted.
         routing_share
-            The share of the time that routing takes.
+            The share of the time of rows on routes that routing takes.
         why
             Why there is one route only, or why this mesh was adopted. It is shown as it is.
         redact
@@ -211,7 +211,7 @@ class MeshView:
         elif self.predicted_saving_ns is not None:
             facts.append(f"{_than_one_route(self.predicted_saving_ns)}, as predicted; not measured yet")
         if self.routing_share is not None:
-            facts.append(f"routing takes {percent(self.routing_share)} of the time")
+            facts.append(f"routing takes {percent(self.routing_share)} of the time of these rows")
         if self.why:
             what = "there is one route" if len(routes_of(self.tree)) == 1 else "this mesh is used"
             facts.append(f"why {what}: {self.why}")

@@ -243,7 +243,7 @@ class Section:
     def mesh(self) -> MeshView | None:
         """The mesh of the worker that reported last; None if all rows take one route there."""
         known = self.meshes.of(self.names)
-        return known[0][1].view(self.names, self.routing_ns, self.processing_ns) if known else None
+        return known[0][1].view(self.names) if known else None
 
     @property
     def in_force(self) -> InForceCounters:

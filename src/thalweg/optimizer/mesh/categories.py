@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thalweg.optimizer.mesh.clustering import likeliest, ward
-from thalweg.optimizer.mesh.column_values import as_floats, column_codes, kind_of, text_keys
+from thalweg.optimizer.mesh.column_values import as_floats, column_codes, decoded, kind_of, text_keys
 from thalweg.stats.training_set import Axis, effective_rows, sums_by
 
 Numbers = NDArray[np.float64]
@@ -78,8 +78,7 @@ def categories(
     Column or None
         None if values of this type cannot be compared.
     """
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = decoded(values)
     kind = kind_of(values.type)
     if kind is None:
         return None

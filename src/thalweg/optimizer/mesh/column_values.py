@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
+from thalweg.kernels.columns import plain_array, plain_type
 from thalweg.stats.training_set import Kind, Value
 
 _INDEX_IN = pc.get_function("index_in")  # its wrapper in pyarrow.compute takes as long as a thousand rows
@@ -54,13 +55,22 @@ def kind_of(type_: pa.DataType) -> Kind | None:
     return "text" if any(test(type_) for test in (*texts, is_.is_binary_view)) else None
 
 
+def decoded(column: pa.Array) -> pa.Array:
+    """Return a column with plain values instead of a dictionary.
+
+    >>> decoded(pa.array(["a", "b", None]).dictionary_encode()).to_pylist()
+    ['a', 'b', None]
+    """
+    return plain_array(column, plain_type(column.type)) if pa.types.is_dictionary(column.type) else column
+
+
 def is_classifier(type_: pa.DataType) -> bool:
     """Whether rows can be classified by columns of an Arrow type. One of nulls alone may have values in later batches.
 
     >>> is_classifier(pa.string()), is_classifier(pa.null()), is_classifier(pa.list_(pa.string()))
     (True, True, False)
     """
-    plain = type_.value_type if pa.types.is_run_end_encoded(type_) else type_
+    plain = type_.value_type if pa.types.is_run_end_encoded(type_) or pa.types.is_dictionary(type_) else type_
     return pa.types.is_null(plain) or kind_of(plain) is not None
 
 

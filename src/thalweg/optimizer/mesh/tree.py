@@ -33,6 +33,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thalweg.kernels.columns import take_rows
 from thalweg.optimizer.mesh.column_values import column_codes, key_of, kind_of_value, number_of
 from thalweg.stats.training_set import Kind, Value
 
@@ -257,7 +258,7 @@ class CompiledTree:
             if column is None:
                 codes = np.full(rows if at is None else len(at), reader.size + 1)
             elif reader.tests == 1:
-                codes = reader.codes(column if at is None else column.take(pa.array(at)))
+                codes = reader.codes(column if at is None else _at(column, at))
             else:
                 if reader not in seen:
                     seen[reader] = reader.codes(column)
@@ -284,6 +285,10 @@ class CompiledTree:
                     place[id(branch)] = -len(children)
             table.append(place[id(branch)])
         return _Step(reader, np.array(table, np.int16), tuple(children))
+
+
+def _at(column: pa.Array | pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.Array | pa.ChunkedArray:
+    return column.take(pa.array(rows)) if isinstance(column, pa.ChunkedArray) else take_rows(column, rows)
 
 
 def _to_dict(node: Node) -> dict[str, Any]:

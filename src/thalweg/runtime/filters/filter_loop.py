@@ -27,6 +27,7 @@ from thalweg.adapt.policy import NEVER, ProfilingRequest, Trial
 from thalweg.errors import TimeLimitError
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Profile, SliceResult, Unknown
 from thalweg.kernels.chain import BatchT
+from thalweg.kernels.columns import concatenated
 from thalweg.kernels.compiling import compiled_by
 from thalweg.kernels.fabric import large_enough, run_routes
 from thalweg.kernels.lottery import Lottery
@@ -507,7 +508,7 @@ def _joined_values(parts: Sequence[dict[str, pa.Array] | None]) -> dict[str, pa.
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None
-    return {name: pa.concat_arrays([part[name] for part in found]) for name in found[0]}
+    return {name: concatenated([part[name] for part in found]) for name in found[0]}
 
 
 def next_slice(rows: int, slice_rows: int) -> int:

@@ -269,7 +269,7 @@ class JoinLoop:
         """Continue from what was learned. If it was learned by another policy, the stream starts again, in its current
         order."""
         for alias, snapshot in learned.items():
-            with suppress(PlanError, KeyError, ValueError, TypeError):
+            with suppress(PlanError, KeyError, ValueError, TypeError, ArithmeticError):
                 self.loops[alias].restore(snapshot)
 
 
