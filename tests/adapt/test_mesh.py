@@ -182,7 +182,7 @@ def test_a_mesh_of_other_filters_is_refused() -> None:
     assert snapshot["mesh"] is not None
     guarded = ClassifiedStream(("source",), 5, guards={0: "F1", 2: "F3", 4: "F5", 6: "F7"})
     snapshot["order"] = list(guarded.policy.order)
-    with pytest.raises(PlanError, match=r"is of other filters; learn it anew"):
+    with pytest.raises(PlanError, match=r"does not respect the guards, or is damaged; learn it anew"):
         guarded.policy.restore(snapshot)
     assert guarded.policy.mesh is None
 
