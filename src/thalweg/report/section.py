@@ -345,7 +345,8 @@ class Section:
     def _observe(self, seen: Observed) -> None:
         self._sum(seen)
         self._add_round(FilterRound(seen.batch, seen.rows, seen.total_ns, seen.evaluated, seen.passed, seen.shares))
-        self.chart.add(seen)
+        if seen.rounds:
+            self.chart.add(seen)
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:
             self.workers.add(seen.worker)
@@ -361,7 +362,8 @@ class Section:
         self._sum(later)
         for each in later.rounds:
             self._add_round(each)
-        self.chart.take_in(later.chart)
+        if later.chart.rounds:
+            self.chart.take_in(later.chart)
         self.switch_count += later.switch_count
         self.switches.extend(later.switches)
         if later.native is not None:
