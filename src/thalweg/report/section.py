@@ -345,7 +345,7 @@ class Section:
     def _observe(self, seen: Observed) -> None:
         self._sum(seen)
         self._add_round(FilterRound(seen.batch, seen.rows, seen.total_ns, seen.evaluated, seen.passed, seen.shares))
-        if seen.rounds:
+        if seen.rounds or seen.moves or seen.outside or seen.judged:  # the policy is `chart`
             self.chart.add(seen)
         self.switch_count += seen.omitted_switches
         if len(self.workers) < MOST_WORKERS:
@@ -362,7 +362,7 @@ class Section:
         self._sum(later)
         for each in later.rounds:
             self._add_round(each)
-        if later.chart.rounds:
+        if later.chart != ChartCounts():
             self.chart.take_in(later.chart)
         self.switch_count += later.switch_count
         self.switches.extend(later.switches)
