@@ -31,7 +31,7 @@ SQL, DRIVER, JOIN, FILTER = "sql", "driver", "join", "filter"
 LIMITS = {
     SQL: 106,  # target: 60
     DRIVER: 91,  # target: 60
-    JOIN: 25,  # 24 while no rows are wanted for profiling; target: 22
+    JOIN: 26,  # 25 while no rows are wanted for profiling; target: 22
     FILTER: 12,
 }
 """The most files of each walk. Lower a limit with every change that makes its walk shorter; raise it only for a new
