@@ -12,7 +12,7 @@ from bench.generated.best import hindsight
 from bench.generated.burning import Speed
 from bench.generated.compare import MOST, Compared, compare, run_line
 from bench.generated.draw import Sources, draw
-from bench.generated.neighbour import neighbour
+from bench.generated.neighbor import neighbor
 from bench.generated.outcome import Outcome
 from bench.generated.spec import Chain, Order
 
@@ -27,7 +27,7 @@ class Way:
     sources: Sources
     policies: tuple[str, ...]
     speed: Speed | None = None
-    neighbour: bool = False
+    neighbor: bool = False
     """Whether to run `auto` once more afterwards, with a noisy neighbor."""
 
     @property
@@ -50,7 +50,7 @@ def run_task(task: Task, way: Way) -> Compared:
         return local.run_local(chain, way.speed, policy, seed, limit_ns)
 
     compared = compare(chain, way.policies, run, way.mode)
-    if way.neighbour:
+    if way.neighbor:
         compared.runs.append(_disturbed(chain, way, compared))
     return compared
 
@@ -60,11 +60,11 @@ def _disturbed(chain: Chain, way: Way, compared: Compared) -> dict[str, object]:
     known = hindsight(chain)
     seed, limit_ns = chain.seed * 1000 + chain.number, MOST * known.fixed_ns
     if way.speed is None:
-        outcome = virtual.run_virtual(chain, "auto", seed, limit_ns, neighbour=True)
+        outcome = virtual.run_virtual(chain, "auto", seed, limit_ns, neighbor=True)
     else:
-        with neighbour(seed):
+        with neighbor(seed):
             outcome = local.run_local(chain, way.speed, "auto", seed, limit_ns)
-    return {**run_line(chain, known, "auto", outcome, compared.best_time_ns, way.mode), "line": "neighbour run"}
+    return {**run_line(chain, known, "auto", outcome, compared.best_time_ns, way.mode), "line": "neighbor run"}
 
 
 def each(tasks: Sequence[Task], way: Way, jobs: int) -> Iterator[Compared]:

@@ -119,12 +119,12 @@ def _against(group: str, kind: str, runs: Sequence[Line], mode: str) -> Iterator
 def _disturbed(lines: Sequence[Line], chains: dict[Key, Line], runs: Sequence[Line], mode: str) -> Iterator[Line]:
     """The work of `auto` with a noisy neighbor over that without, on the same chains of at least a second."""
     quiet = {(line["seed"], line["chain"]): line["work_ratio"] for line in runs if line["policy"] == "auto"}
-    noisy = {(line["seed"], line["chain"]): line["work_ratio"] for line in lines if line["line"] == "neighbour run"}
+    noisy = {(line["seed"], line["chain"]): line["work_ratio"] for line in lines if line["line"] == "neighbor run"}
     both = [key for key in noisy if key in quiet and chains[key]["long"]]
     if both:
         before, after = _spread([quiet[key] for key in both]), _spread([noisy[key] for key in both])
         yield {
-            "bench": "generated", "line": "neighbour", "mode": mode, "policy": "auto", "chains": len(both),
+            "bench": "generated", "line": "neighbor", "mode": mode, "policy": "auto", "chains": len(both),
             "work_without": before, "work_with": after,
             "with_over_without": round(after["mean"] / before["mean"], 4),
         }  # fmt: skip

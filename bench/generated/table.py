@@ -24,7 +24,7 @@ OVERALL = ("all", "common", "short", "moving")
 def main(paths: Sequence[str]) -> int:
     """Print the tables of one or several files."""
     lines = read(paths)
-    found = list(summary([line for line in lines if line["line"] in ("chain", "run", "neighbour run")]))
+    found = list(summary([line for line in lines if line["line"] in ("chain", "run", "neighbor run")]))
     local = [*overall(found), "", *kinds(found), "", *others(found)] if found else []
     on_spark = list(spark_kinds([line for line in lines if line["line"] == "spark chain"]))
     print("\n".join([*local, *spark(on_spark)]))
@@ -93,7 +93,7 @@ def others(lines: Sequence[Line]) -> Iterator[str]:
         if line["line"] == "control":
             least, _, middle, _, most = line["best_again_over_best_time"]
             yield f"The best order again over the best order, time: {least:.3f} to {most:.3f}, median {middle:.3f}."
-        if line["line"] == "neighbour":
+        if line["line"] == "neighbor":
             yield (
                 f"With a noisy neighbor, work of `auto` on the same {line['chains']} chains: "
                 f"{line['work_with']['mean']:.3f} instead of {line['work_without']['mean']:.3f}."

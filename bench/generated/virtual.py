@@ -38,11 +38,11 @@ wall."""
 class VirtualClock:
     """Wall time and CPU time that only predicates and policies advance."""
 
-    def __init__(self, seed: int, neighbour: bool = False) -> None:
+    def __init__(self, seed: int, neighbor: bool = False) -> None:
         self.now_ns = self.cpu_ns = 0
         self._rng = np.random.default_rng(seed)
         self._factors: list[float] = []
-        self._neighbour = neighbour
+        self._neighbor = neighbor
         self._busy, self._until = False, 0.0
         self._away_at = float(self._rng.exponential(EVERY_NS))
 
@@ -59,7 +59,7 @@ class VirtualClock:
         if noisy:
             ns *= self._factor()
         self.cpu_ns += int(ns)
-        if self._neighbour:
+        if self._neighbor:
             while self.now_ns >= self._until:
                 self._busy = not self._busy
                 self._until += float(self._rng.exponential(BURST_NS))
@@ -83,9 +83,9 @@ def run_orders(chain: Chain, orders: Sequence[Order], seed: int = 1) -> Outcome:
     return Outcome(sum(part.work_ns for part in parts), sum(part.time_ns for part in parts), False)
 
 
-def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf, neighbour: bool = False) -> Outcome:
+def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf, neighbor: bool = False) -> Outcome:
     """Run a policy on all rows of a chain."""
-    clock = VirtualClock(seed, neighbour)
+    clock = VirtualClock(seed, neighbor)
     ledger = Ledger(chain, limit_ns)
     loop = virtual_loop(chain, policy, seed, clock, ledger)
     kept: list[NDArray[np.int64]] = []

@@ -10,15 +10,16 @@ Parts, all of them by default:
 - `search`: the meshes of II-QM and SA-QM against the cheapest ones.
 - `allowed`: `auto` with `classify_by` against `auto` without, on the scenarios of bench-filters.
 - `star`: a join of ten streams in which the class of a row decides which probe finds nothing (`bench/mesh/star.py`).
+- `one-row`: what an Eddy costs that decides for every row by itself, on a few rows of `classes`.
 
 `--spark` runs `classes` on Spark instead (`bench/mesh/on_spark.py`).
 
 Lines: `machine`; `left-out` for each policy, scenario or part that cannot run; `figures` per scenario, with all its
 variants; at the end one `target` per target. Evaluations include profiling; they are weighted with the cost of
 predicates where costs differ. Times are CPU times of this process. `auto` is measured twice under two names, which is
-the A/A control: a value that only its spread puts beyond a limit is `undecided`. `python -m bench.mesh.table FILE ...`
-prints tables. Progress goes to standard error. The exit code is 1 if a variant gave wrong rows; a missed target does
-not change it.
+the A/A control: a value that only its spread puts beyond a limit is `undecided`. So is one that cannot be computed, and
+`why` has the reason. `python -m bench.mesh.table FILE ...` prints tables. Progress goes to standard error. The exit
+code is 1 if a variant gave wrong rows; a missed target does not change it.
 
 Seeds 0 to 9 are for development: anything may be tuned on them.
 """
@@ -39,15 +40,27 @@ import pyarrow as pa
 
 from bench.generated.columns import FOLDER, data_folder
 from bench.joins.local import machine, print_line
-from bench.mesh import star
+from bench.mesh import one_row, star
 from bench.mesh.allowed import allowed
-from bench.mesh.contenders import ALL, AUTO_MESH, MESH
+from bench.mesh.contenders import ALL, AUTO_MESH, EDDY_ONE_ROW, MESH
 from bench.mesh.drawn import AGENDA
-from bench.mesh.many_seeds import SEEDS, adopted
+from bench.mesh.many_seeds import SEEDS, draws
 from bench.mesh.measured import measure
 from bench.mesh.search import SETS, above_optimum
 from bench.mesh.sizes import BATCH_SIZES, ROWS, sizes
-from bench.mesh.summary import ALLOWED, BENCH, MANY_SEEDS, PARTS, SCENARIOS, SEARCH, SIZES, SPARK, STAR, summary
+from bench.mesh.summary import (
+    ALLOWED,
+    BENCH,
+    MANY_SEEDS,
+    ONE_ROW,
+    PARTS,
+    SCENARIOS,
+    SEARCH,
+    SIZES,
+    SPARK,
+    STAR,
+    summary,
+)
 from bench.rounds import WrongResultError, progress
 from bench.work import calibrate
 
@@ -55,7 +68,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUICK_ROWS, QUICK_DRAWS, QUICK_SETS = 4_000, 2, 3
-NEEDS = {MANY_SEEDS: MESH, ALLOWED: AUTO_MESH}
+NEEDS = {MANY_SEEDS: MESH, ALLOWED: AUTO_MESH, ONE_ROW: EDDY_ONE_ROW}
 """Parts that measure nothing without this policy."""
 
 Line = dict[str, Any]
@@ -102,7 +115,7 @@ def _figures(part: str, asked: argparse.Namespace, steps: float) -> Iterator[Lin
     if part == SCENARIOS:
         yield from _scenarios(asked, steps, rows, rounds)
     elif part == MANY_SEEDS:
-        yield adopted(asked.seed, steps, rows, QUICK_DRAWS if quick else SEEDS)
+        yield draws(asked.seed, steps, rows, QUICK_DRAWS if quick else SEEDS)
     elif part == SIZES:
         yield from sizes(asked.seed, steps, rows or ROWS, rounds, BATCH_SIZES[:1] if quick else BATCH_SIZES)
     elif part == SEARCH:
@@ -112,6 +125,9 @@ def _figures(part: str, asked: argparse.Namespace, steps: float) -> Iterator[Lin
     elif part == STAR:
         windows = star.QUICK_WINDOWS if quick else star.WINDOWS
         yield from star.stars(asked.seed, star.QUICK_ROWS if quick else star.ROWS, rounds or star.ROUNDS, windows)
+    elif part == ONE_ROW:
+        few = one_row.QUICK_ROWS if quick else one_row.ROWS
+        yield one_row.one_row(asked.seed, steps, few, rounds or one_row.ROUNDS)
 
 
 def _scenarios(asked: argparse.Namespace, steps: float, rows: int | None, rounds: int | None) -> Iterator[Line]:

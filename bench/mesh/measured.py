@@ -22,7 +22,7 @@ import thalweg as tw
 from bench.check import Check
 from bench.local_variants import timed
 from bench.mesh.classed import Classed
-from bench.mesh.contenders import AGAIN, ALL, AUTO, Contender, routes_of, routing_share_of
+from bench.mesh.contenders import AGAIN, ALL, AUTO, Contender, adopts_mesh, routes_of, routing_share_of
 from bench.mesh.counted import counting, counts_of
 from bench.rounds import Trial, Trials, Variant, interleave, ratio, ratios, seconds
 from bench.scenario import BATCH_ROWS, Phase
@@ -62,23 +62,38 @@ class Measured:
 
     def share(self, name: str) -> float | None:
         """Return the share of the possible saving in cost-weighted evaluations that a variant reaches."""
-        possible, single = self.classed.possible_units, self._single_units
-        if possible < LEAST_POSSIBLE * single:
+        if self._saves_less_than(LEAST_POSSIBLE):
             return None
-        return (single - self.units(name)) / possible
+        return (self._single_units - self.units(name)) / self.classed.possible_units
 
     def cpu_share(self, name: str) -> tuple[float, float] | None:
         """Return the share of the possible saving in CPU time, the median of the rounds, and its A/A spread."""
-        if self.classed.possible_units < LEAST_POSSIBLE_CPU * self._single_units:
+        if self.why_no_cpu_share:
             return None
         single, best, own = (
             [seconds(trial) for trial in self.trials[each]] for each in (SINGLE, CLAIRVOYANT, name)
         )  # fmt: skip
-        if any(a <= b for a, b in zip(single, best, strict=True)):
-            return None
         shares = [(a - c) / (a - b) for a, b, c in zip(single, best, own, strict=True)]
         possible = statistics.median(a - b for a, b in zip(single, best, strict=True))
         return statistics.median(shares), (self.aa - 1.0) * statistics.median(own) / possible
+
+    @property
+    def why_no_share(self) -> str:
+        """Why there are no shares of the possible saving in evaluations; empty if there are."""
+        return "there is next to nothing to save" if self._saves_less_than(LEAST_POSSIBLE) else ""
+
+    @property
+    def why_no_cpu_share(self) -> str:
+        """Why there are no shares of the possible saving in CPU time; empty if there are."""
+        if self._saves_less_than(LEAST_POSSIBLE_CPU):
+            return "there is next to nothing to save"
+        both = zip(self.trials[SINGLE], self.trials[CLAIRVOYANT], strict=True)
+        slow = sum(seconds(single) <= seconds(best) for single, best in both)
+        of = len(self.trials[SINGLE])
+        return f"in {slow} of {of} rounds the clairvoyant took as long as the best single order" if slow else ""
+
+    def _saves_less_than(self, share: float) -> bool:
+        return self.classed.possible_units < share * self._single_units
 
     @property
     def _single_units(self) -> float:
@@ -95,6 +110,7 @@ class Measured:
             "clairvoyant_evaluations": round(sum(derived[CLAIRVOYANT].values()) / classed.rows, 4),
             "clairvoyant_routes": max(len(routing.routes) for routing in classed.clairvoyant),
             "possible_share": round(classed.possible_units / self._single_units, 4),
+            "why_no_share": self.why_no_share, "why_no_cpu_share": self.why_no_cpu_share,
             "variants": {name: self._variant(name) for name in self.trials},
         }  # fmt: skip
 
@@ -151,8 +167,11 @@ def run_contender(classed: Classed, contender: Contender, batches: Batches, seed
     counted = counting(classed.scenario.checks)
     checks = counted or classed.scenario.checks
     keep = contender.filters(classed, checks, seed)
+    adopted: list[bool] = []
+    keep.listeners.append(lambda record: adopted.append(adopts_mesh(record)))
     trial = timed([(keep, [batch for phase in batches for batch in phase])])
-    return _with_counts(trial, checks if counted else None, [keep])
+    found = _with_counts(trial, checks if counted else None, [keep])
+    return replace(found, counts={**found.counts, "adopted": sum(adopted)})
 
 
 def run_single(classed: Classed, batch_rows: int, batches: Batches, seed: int) -> Trial:

@@ -11,8 +11,8 @@ from bench.mesh.sizes import pays_from
 from bench.verdict import never, target_line
 
 BENCH = "mesh"
-PARTS = SCENARIOS, MANY_SEEDS, SIZES, SEARCH, ALLOWED, STAR = (
-    "scenarios", "many-seeds", "sizes", "search", "allowed", "star",
+PARTS = SCENARIOS, MANY_SEEDS, SIZES, SEARCH, ALLOWED, STAR, ONE_ROW = (
+    "scenarios", "many-seeds", "sizes", "search", "allowed", "star", "one-row",
 )  # fmt: skip
 SPARK = "spark"
 EVALUATIONS_SHARE = {"classes": 0.85, "numbers": 0.85, "drift": 0.70, "many": 0.50, "rooms": 0.50}
@@ -35,7 +35,8 @@ Line = dict[str, Any]
 
 
 def summary(figures: Sequence[Line]) -> Iterator[Line]:
-    """Yield one line per target for which something was measured. Of several seeds, the worst one counts."""
+    """Yield one line per target for which something was measured. Of several seeds, the worst one counts. A target
+    whose figure cannot be computed is undecided, and its line says why. The part `one-row` has no targets."""
     for part, judge in _JUDGES.items():
         own = [line for line in figures if line["part"] == part]
         if own:
@@ -52,18 +53,20 @@ def _scenarios(figures: Sequence[Line]) -> Iterator[Line]:
 def _scenario(scenario: str, figures: Sequence[Line]) -> Iterator[Line]:
     mesh = [line["variants"][MESH.name] for line in figures]
     if scenario in EVALUATIONS_SHARE:
-        shares = [(one["evaluations_share"], 0.0) for one in mesh if one["evaluations_share"] is not None]
-        yield from _at_least("share of the possible saving in evaluations", shares, EVALUATIONS_SHARE[scenario])
+        shares = [(one["evaluations_share"], 0.0) for one in mesh]
+        about, why = "share of the possible saving in evaluations", _reason(figures, "why_no_share")
+        yield from _at_least(about, shares, EVALUATIONS_SHARE[scenario], why)
     if scenario in CPU_SHARE:
-        shares = [(one["cpu_share"], one["cpu_share_aa"]) for one in mesh if one["cpu_share"] is not None]
-        yield from _at_least("share of the possible saving in CPU time", shares, CPU_SHARE[scenario])
+        shares = [(one["cpu_share"], one["cpu_share_aa"] or 0.0) for one in mesh]
+        about, why = "share of the possible saving in CPU time", _reason(figures, "why_no_cpu_share")
+        yield from _at_least(about, shares, CPU_SHARE[scenario], why)
     if scenario in NO_LOSS:
         over = [(one["cpu_over_auto"], line["aa"]) for one, line in zip(mesh, figures, strict=True)]
         yield never(BENCH, "CPU time over that of auto", over, OVER_AUTO)
     if scenario in AT_ONE_US:
-        routing = [one["routing_share"] for one in mesh if one["routing_share"] is not None]
-        if routing:
-            yield target_line(BENCH, "share of the time that routing takes", max(routing), ROUTING_SHARE)
+        # a run without a mesh routes nothing
+        routing = [one["routing_share"] or 0.0 for one in mesh]
+        yield target_line(BENCH, "share of the time that routing takes", max(routing), ROUTING_SHARE)
     for eddy in (EDDY.name, EDDY_CBR.name):
         if scenario in OVER_EDDY:
             ratios = [
@@ -77,7 +80,7 @@ def _scenario(scenario: str, figures: Sequence[Line]) -> Iterator[Line]:
 
 def _many_seeds(figures: Sequence[Line]) -> Iterator[Line]:
     worst = max(line["with_routes"] / line["seeds"] for line in figures)
-    about = "share of draws of none that end with more than one route"
+    about = "share of draws of none in which more than one route was adopted"
     yield {**target_line(BENCH, about, worst, MOST_ADOPTED_SHARE), "scenario": MANY_SEEDS}
 
 
@@ -140,11 +143,27 @@ def _star(figures: Sequence[Line]) -> Iterator[Line]:
         yield from ({**line, "scenario": f"star, windows of {window:,} rows"} for line in lines)
 
 
-def _at_least(target: str, values: Sequence[tuple[float, float]], limit: float) -> Iterator[Line]:
-    """Yield the line of a target that each value, given with its A/A spread, reaches."""
+def _at_least(
+    target: str, values: Sequence[tuple[float | None, float]], limit: float, why: str = ""
+) -> Iterator[Line]:  # fmt: skip
+    """Yield the line of a target that each value, given with its A/A spread, reaches. If a value could not be computed,
+    which `why` explains, it is undecided, unless another value has missed it."""
+    known = [(value, aa) for value, aa in values if value is not None]
+    if known:
+        worst, reachable = min(value for value, _ in known), min(value + aa for value, aa in known)
+        line = target_line(BENCH, target, worst, limit, least=True, reachable=reachable)
+    else:
+        line = {"bench": BENCH, "line": "target", "target": target, "value": None, "limit": limit, "verdict": ""}
+    if len(known) < len(values) and line["verdict"] != "missed":
+        line |= {"verdict": "undecided", "why": why or "it could not be computed"}
     if values:
-        worst, reachable = min(value for value, _ in values), min(value + aa for value, aa in values)
-        yield target_line(BENCH, target, worst, limit, least=True, reachable=reachable)
+        yield line
+
+
+def _reason(figures: Sequence[Line], name: str) -> str:
+    """Return why a figure is missing, by seed."""
+    reasons = [(line["seed"], line[name]) for line in figures if line.get(name)]
+    return "; ".join(f"seed {seed}: {reason}" for seed, reason in reasons)
 
 
 _JUDGES: dict[str, Callable[[Sequence[Line]], Iterator[Line]]] = {

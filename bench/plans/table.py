@@ -29,14 +29,15 @@ def tables(lines: list[Line]) -> list[str]:
 
 
 def targets(lines: Sequence[Line]) -> list[str]:
-    """Return a table of the targets, with their verdicts."""
+    """Return a table of the targets, with their verdicts, and with the reasons of those that could not be judged."""
     rows = ["| scenario | target | verdict | measured | limit |", "|---|---|---|---:|---:|"]
     for line in lines:
         where = " on Spark" if line.get("where") == "spark" else ""
-        verdict = line.get("verdict", "")
+        verdict, why = line.get("verdict", ""), f" ({line['why']})" if "why" in line else ""
         limit = [] if "limit" not in line else line["limit"] if isinstance(line["limit"], list) else [line["limit"]]
         cells = [
-            line.get("scenario", "drawn") + where, line["target"], f"**{verdict}**" if verdict == "missed" else verdict,
+            line.get("scenario", "drawn") + where, line["target"],
+            (f"**{verdict}**" if verdict == "missed" else verdict) + why,
             "" if line["value"] is None else short(line["value"]), " to ".join(map(short, limit)),
         ]  # fmt: skip
         rows.append(f"| {' | '.join(cells)} |")

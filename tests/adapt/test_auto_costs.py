@@ -316,13 +316,13 @@ def test_the_order_of_an_earlier_run_is_left_if_it_is_wrong() -> None:
         assert stream.loop.order == (0, 1, 2)
 
 
-def test_with_a_noisy_neighbour_the_mean_work_is_that_without() -> None:
+def test_with_a_noisy_neighbor_the_mean_work_is_that_without() -> None:
     """Half of the calls take twice as long, in bursts; the thread's own time says so."""
     alone, disturbed = list[float](), list[float]()
     for seed in range(200, 216):
         chain = DrawnChain.of(seed)
-        for neighbour, works in ((False, alone), (True, disturbed)):
-            stream = chain.stream(seed, noise=0.05, neighbour=neighbour)
+        for neighbor, works in ((False, alone), (True, disturbed)):
+            stream = chain.stream(seed, noise=0.05, neighbor=neighbor)
             assert (stream.process(chain.passed) == chain.passed.all(axis=1)).all()
             works.append(stream.spent_ns / chain.best_ns)
     assert float(np.mean(disturbed)) <= 1.05 * float(np.mean(alone))

@@ -85,6 +85,8 @@ def test_decisions_are_counted_by_batch_of_rows(batch: int) -> None:
     assert done.evaluations == 3 * rows
     assert done.policy.decisions <= work.decisions
     assert "a lottery has decided" in work.standing
+    assert done.policy.routing_ns == 0, "on this clock, only filters take time"
+    assert "routing took 0 ns per decision" in work.standing
 
 
 def test_a_longer_slice_is_cut_into_rusters() -> None:

@@ -14,6 +14,8 @@ from tests.adapt.routed_stream import run
 from tests.long_run import examples
 from tests.optimizer.mesh.streams_of_classes import SHIFTED, SOURCES, Stream, stream
 from thalweg.adapt.eddy_cbr import EddyCbr, category, gain_ratio
+from thalweg.kernels import fabric
+from thalweg.kernels.lottery import Lottery
 from thalweg.plan import Pipeline
 from thalweg.stats.training_set import Axis
 
@@ -95,9 +97,35 @@ def test_decisions_are_made_by_value_and_counted() -> None:
     done = run("eddy-cbr", rows)
     work = done.loop.take_work()
     assert work.profile_tuples > 100
-    assert work.decisions > 20_000 // 100 * 3, "rows of four sources are routed apart"
+    assert work.decisions > 20_000 // 100 * 2, "one or more for each ruster of up to 100 rows"
     assert sum(called for _, called in done.calls) == sum(work.evaluated) + sum(work.profiled)
     assert "by source based on" in work.standing
+
+
+@pytest.mark.parametrize(("name", "batch"), [("classes", 100), ("many", 100), ("many", 7), ("classes", 10_000)])
+def test_a_decision_is_for_as_many_rows_of_one_class_as_asked(
+    name: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slice has so many rows per class, and the first decisions about them are for a class each."""
+    first_decisions: list[int] = []
+
+    def drawn(ruster: fabric.Ruster, lottery: Lottery) -> int:
+        if not ruster.passed:
+            first_decisions.append(len(ruster.rows))
+        return draw(ruster, lottery)
+
+    draw = fabric._drawn
+    monkeypatch.setattr(fabric, "_drawn", drawn)
+    rows = stream(name, 20_000, seed=7)
+    done = run("eddy-cbr", rows, eddy_batch=batch)
+    assert done.kept == rows.passes.all(axis=1).tolist()
+    assert sum(first_decisions) == 20_000
+    assert max(first_decisions) <= batch
+    later = first_decisions[len(first_decisions) // 2 :]
+    # a stream of this test has batches of 2,000 rows, which no slice exceeds
+    most = min(batch, 2_000 // done.policy.mesh.classes)
+    assert np.mean(later) > most / 3, "frequent classes have more rows than others, and the rest is less than a batch"
+    assert batch < done.policy.wants().slice_rows <= 16_384
 
 
 def test_categories_of_ranges_and_truth_values() -> None:

@@ -17,7 +17,7 @@ from thalweg.adapt.sweep import ENOUGH
 from thalweg.plan import Pipeline
 
 
-def known_to_neighbours(bits: tuple[bool, ...], policy: LocalSwaps) -> tuple[bool, ...]:
+def known_to_neighbors(bits: tuple[bool, ...], policy: LocalSwaps) -> tuple[bool, ...]:
     """Return what a loop would observe: the filter that dropped the row, and the one after it."""
     order = policy.order
     at = next(i for i, k in enumerate(order) if bits[k])
@@ -25,14 +25,14 @@ def known_to_neighbours(bits: tuple[bool, ...], policy: LocalSwaps) -> tuple[boo
 
 
 @given(pipelines(hidden=False), st.data())
-def test_neighbours_swap_exactly_where_the_invariant_is_violated(pipeline: Pipeline, data: st.DataObject) -> None:
+def test_neighbors_swap_exactly_where_the_invariant_is_violated(pipeline: Pipeline, data: st.DataObject) -> None:
     n = len(pipeline)
     settings = ProfileSettings(p=1.0, profile_window=data.draw(st.sampled_from([5, 40, 200])), alpha=0.9)
     policy, window = LocalSwaps(pipeline, settings), deque[tuple[bool, ...]](maxlen=settings.profile_window)
     for _ in range(data.draw(st.integers(1, 8))):
         order = policy.order
         rows = data.draw(profile_tuples(n)) * data.draw(st.sampled_from([1, 10]))
-        batch = [known_to_neighbours(bits, policy) for bits in rows]
+        batch = [known_to_neighbors(bits, policy) for bits in rows]
         costs = data.draw(costs_of(n))
         verdict = policy.update(seen(n, batch, costs))
         window.extend(batch)

@@ -17,6 +17,7 @@ from tests.adapt.classified_stream import ClassifiedStream
 from tests.optimizer.mesh.streams_of_classes import SHIFTED, SOURCES, Stream, stream
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.errors import PlanError
+from thalweg.optimizer.mesh import mesh_search
 from thalweg.plan import Pipeline
 
 ROWS = 60_000
@@ -130,22 +131,47 @@ def test_each_mesh_has_a_version_of_its_own() -> None:
     assert versions(run) == sorted(set(versions(run)))
 
 
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The algorithms that run, and the start solutions that they ask for, by name. Both do what they always do."""
+    begun: list[str] = []
+
+    def noted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            begun.append(name)
+            return function(*given)
+
+        return call
+
+    for name, algorithm in (("ii", "ii_qm"), ("sa", "sa_qm"), ("opt", "opt_qm")):
+        monkeypatch.setattr(mesh_search, algorithm, noted(name, getattr(mesh_search, algorithm)))
+    for name, start in tuple(mesh_search.STARTS.items()):
+        monkeypatch.setitem(mesh_search.STARTS, name, noted(name, start))
+    return begun
+
+
+@pytest.mark.parametrize(("name", "search"), [("classes", "opt"), ("many", "ii")])
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_there_are_at_most_so_many_routes(most: int) -> None:
+def test_there_are_at_most_so_many_routes(name: str, search: str, most: int, searched: list[str]) -> None:
+    """`classes` has so few training tuples that all meshes are priced."""
     run = ClassifiedStream(("source",), 1, routes=most)
-    run.run(stream("classes", ROWS, 1))
+    run.run(stream(name, ROWS, 1))
     assert run.routes <= most
     assert (run.routes > 1) == (most > 1)
     assert all(routes <= most for routes in adoptions(run))
+    assert most == 1 or search in searched
 
 
 @pytest.mark.parametrize("search", ["ii", "sa"])
 @pytest.mark.parametrize("start", ["route-driven", "content-driven", "random-pick", "extreme-1", "extreme-n"])
-def test_every_search_and_start_finds_the_classes(search: str, start: str) -> None:
+def test_every_search_and_start_finds_the_classes(search: str, start: str, searched: list[str]) -> None:
     run = ClassifiedStream(("source",), 2, search=search, search_from=start)
-    run.run(stream("classes", ROWS, 2))
-    later = stream("classes", ROWS, 102)
-    assert run.run(later) < best_single(later) - 0.7 * (best_single(later) - later.clairvoyant())
+    run.run(stream("many", ROWS, 2))
+    assert {"ii", "sa"} & {*searched} == {search}
+    assert mesh_search.STARTS.keys() & {*searched} == {start}
+    assert run.routes > 1
+    later = stream("many", ROWS, 102)
+    assert run.run(later) < best_single(later) - 0.5 * (best_single(later) - later.clairvoyant())
 
 
 def test_guards_and_unprofiled_filters_in_a_mesh() -> None:

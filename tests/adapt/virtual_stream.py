@@ -2,7 +2,7 @@
 
 Column k of `passed` says which rows filter k lets through; filter k costs `units[k]` per row, and every call and every
 look at the profile has a price of its own, as in real life. `fixed_ns[k]`: a call of it costs so much more. `by_value`:
-a row costs so many times more, given its bits and the filter. `noise`: of the logarithm of a call's time. `neighbour`:
+a row costs so many times more, given its bits and the filter. `noise`: of the logarithm of a call's time. `neighbor`:
 half of the time, in bursts, another process takes the core for as long as a call runs; the time of the thread is
 measured too, then. Units and fixed costs may be changed at any time.
 """
@@ -35,7 +35,7 @@ class VirtualStream:
         self, units: Sequence[float], policy: str, seed: int, *, pool: Pool | None = None,
         unprofiled: Sequence[int] = (), after: Mapping[int, str] | None = None, priced: bool = True,
         fixed_ns: Sequence[float] | None = None, noise: float = 0.0, slice_rows: int | None = None,
-        by_value: Callable[[np.ndarray, int], np.ndarray] | None = None, neighbour: bool = False, **settings: float,
+        by_value: Callable[[np.ndarray, int], np.ndarray] | None = None, neighbor: bool = False, **settings: float,
     ) -> None:  # fmt: skip
         self.now_ns = 0
         self.units = np.array(units, dtype=np.float64)
@@ -43,7 +43,7 @@ class VirtualStream:
         self.by_value = by_value
         self.noise = noise
         self._noise = np.random.default_rng(seed + 1)
-        self._neighbour = neighbour
+        self._neighbor = neighbor
         self._busy, self._until = False, 0.0
         self.cpu_ns = 0
         self.spent_ns = 0.0
@@ -71,7 +71,7 @@ class VirtualStream:
 
         self.policy.update = timed  # type: ignore[method-assign]
         self.call_ns = CALL_NS if priced else 0
-        chain = FilterChain(plan, lambda: self.now_ns, cpu_clock=(lambda: self.cpu_ns) if neighbour else None)
+        chain = FilterChain(plan, lambda: self.now_ns, cpu_clock=(lambda: self.cpu_ns) if neighbor else None)
         self.loop = FilterLoop(chain, self.policy, rng, pool=pool, slice_rows=slice_rows)
 
     def _filter(self, k: int) -> Callable[[pa.Array], np.ndarray]:
@@ -83,7 +83,7 @@ class VirtualStream:
             factor = float(np.exp(self._noise.normal(0.0, self.noise))) if self.noise else 1.0
             took = int(self.call_ns + factor * ns)
             self.cpu_ns += took
-            self.now_ns += took * (2 if self._neighbour and self._disturbed() else 1)
+            self.now_ns += took * (2 if self._neighbor and self._disturbed() else 1)
             passes: np.ndarray = (values >> k) & 1 == 1
             return passes
 

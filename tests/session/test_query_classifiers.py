@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import thalweg as tw
+from tests.runtime.filters.mesh_by_column import mesh_by
+from thalweg.adapt.registry import POLICIES
 from thalweg.plan.nodes import Filter, WindowJoin, walk
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.session.query_classifiers import classifiers_of_filter
@@ -40,7 +43,10 @@ S = pa.table({
     "ts": TIMES, "Sector": [["x", "y", None][n] for n in RNG.integers(0, 3, ROWS)], "k": RNG.integers(0, 30, ROWS),
     "m": RNG.integers(0, 30, ROWS), "sizes": [[1]] * ROWS,
 })  # fmt: skip
-B = pa.table({"ts": TIMES, "k": RNG.integers(0, 30, ROWS), "m": RNG.integers(0, 30, ROWS)})
+B = pa.table({
+    "ts": TIMES, "k": RNG.integers(0, 30, ROWS), "m": RNG.integers(0, 30, ROWS),
+    "Kind": [["x", "y", "z", None][n] for n in RNG.integers(0, 4, ROWS)],
+})  # fmt: skip
 
 
 def a_session(spark: Any = None) -> tw.Session:
@@ -91,6 +97,51 @@ def test_on_spark_classes_change_no_row(spark: Any) -> None:
     s = a_session(spark)
     for text in (FILTERED, JOINED):
         assert answer(s.query(text, policy="mesh", classify_by=["s.sector"])) == expected(text)
+
+
+def by_duckdb(text: str, stream: str, column: str, reaching: str) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Return the rows of the result, and how many rows of a stream have each value of a column, x, y and any other, of
+    those rows that `reaching` is true for."""
+    connection = duckdb.connect(config={"threads": 1})
+    for name, table in (("s", S), ("b", B), ("names", pa.table({"m": np.arange(20)}))):
+        connection.register(name, table)
+    of_s = "s.k % 2 = 1 AND s.m % 3 <> 0"
+    query = {
+        FILTERED: f"SELECT k FROM s WHERE {of_s}",
+        JOINED: f"SELECT s.k, b.m FROM s, b, names WHERE s.k = b.k AND s.m = names.m AND {of_s} AND b.m % 2 = 1 "
+        "AND s.m <> b.m AND abs(epoch_us(s.ts) - epoch_us(b.ts)) <= 1000000",
+    }[text]
+    counts = f"count(*) FILTER ({column} = 'x'), count(*) FILTER ({column} = 'y'), count(*)"
+    ((x, y, every),) = connection.execute(f"SELECT {counts} FROM {stream} WHERE {reaching}").fetchall()
+    return sorted(connection.execute(query).fetchall()), [x, y, every - x - y]
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "column", "reaching"),
+    [
+        (FILTERED, "filter of s", "s.Sector", "true"),
+        (JOINED, "filter of s", "s.Sector", "true"),
+        # all rows of s are there when the first rows of b come, so that only these probe
+        (JOINED, "join", "b.Kind", "b.m % 2 = 1"),
+    ],
+)
+def test_rows_take_routes_by_the_named_column(
+    text: str, part: str, column: str, reaching: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mesh is in force from the first row on, wherever there is something to classify rows by."""
+    stream, name = column.split(".")
+    monkeypatch.setitem(POLICIES, "mesh", mesh_by(name, "x", "y"))
+    rows, routed = by_duckdb(text, stream, name, reaching)
+    q = a_session().query(text, policy="mesh", classify_by=[column.lower()], seed=1)
+    assert answer(q) == rows
+    section: Any = dict(q.report().parts)[part].sections[-1]
+    if part == "join":
+        assert [*section.meshes] == [stream], "rows of the other stream are classified by nothing"
+    mesh = section.meshes[stream] if part == "join" else section.mesh
+    assert mesh.columns == (name,)
+    assert [route.rows for route in mesh.routes] == routed
+    assert min(routed) > 200
+    assert mesh.routes[0].order == mesh.routes[1].order[::-1] == mesh.routes[2].order
 
 
 def test_only_the_named_columns_are_read_besides() -> None:

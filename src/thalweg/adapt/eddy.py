@@ -58,7 +58,8 @@ class Eddy:
         self.standing = ""
         self.mesh = OpenRoute.equal(pipeline, self.settings.eddy_batch)
         self.decisions = 0
-        self.deciding_ns = 0
+        self.routing_ns = 0
+        """The time of deciding, and of moving and counting rows; without the calls of filters."""
         batch, n = self.settings.eddy_batch, len(pipeline)
         self._wants = ProfilingRequest(0.0, np.zeros((n, n), bool), rows=max(ROWS, batch), slice_rows=batch)
 
@@ -79,8 +80,8 @@ class Eddy:
         self.mesh.slices = self.mesh.slices * 0.5 ** (rows / HALF_LIFE) + earned
         if seen.routes is not None:
             self.decisions += seen.routes.decisions
-            self.deciding_ns += seen.routes.routing_ns
-        self.standing = decided(self.decisions, self.deciding_ns, self.settings.eddy_batch)
+            self.routing_ns += seen.routes.routing_ns
+        self.standing = decided(self.decisions, self.routing_ns, self.settings.eddy_batch)
         return None
 
     def begin(self, order: tuple[int, ...]) -> None:
@@ -97,15 +98,15 @@ class Eddy:
         self.mesh.slices = np.array(snapshot["tickets"], np.float64)
 
 
-def decided(decisions: int, deciding_ns: int, batch: int) -> str:
-    """Return what decisions cost, as a sentence; empty if there was none.
+def decided(decisions: int, routing_ns: int, batch: int) -> str:
+    """Return how many decisions there were and what routing cost, as a sentence; empty if there was no decision.
 
     >>> decided(1_000, 5_000_000, 100)
-    'there is no order: a lottery has decided 1,000 times for up to 100 rows, in 5.0 µs per decision without the call'
+    'there is no order: a lottery has decided 1,000 times for up to 100 rows; routing took 5.0 µs per decision'
     """
     if not decisions:
         return ""
     return (
-        f"there is no order: a lottery has decided {decisions:,} times for up to {plural(batch, 'row')}, in "
-        f"{duration(deciding_ns / decisions)} per decision without the call"
+        f"there is no order: a lottery has decided {decisions:,} times for up to {plural(batch, 'row')}; "
+        f"routing took {duration(routing_ns / decisions)} per decision"
     )

@@ -8,8 +8,10 @@ Columns count if they explain more than noise does; without one, the filter has 
 ranked by share per ns for the values of a row, and in the lottery each has `AHEAD` times the slice of the next one.
 Guarantee: the answer never depends on it. No filter is ruled out (`kernels.lottery.LEAST`). There is no bound on the
 cost of what it does: filters are taken as independent.
-Cost: profiling all filters on `LATER` of the dropped rows, `FIRST` until there are `FEW`. Rows of a batch with
-different values are routed apart. A decision costs up to a call of 10 to 35 µs, whatever the filter does.
+Cost: profiling all filters on `LATER` of the dropped rows, `FIRST` until there are `FEW`. Rows with different values
+are routed apart. So that a decision is for about `eddy_batch` rows all the same, a slice has so many rows per class
+that was in the slice before. A decision costs up to a call of 10 to 35 µs, whatever the filter does; rusters of a slice
+that wait for the same filter share one.
 Differs from the paper, which routes single tuples: decisions are for up to `eddy_batch` rows of the same categories,
 which are values of texts and quantile ranges of numbers. Shares are known from sampled rows that were dropped, not from
 all rows; this scales all filters alike.
@@ -30,7 +32,7 @@ from numpy.typing import NDArray
 
 from thalweg.adapt.eddy import ROWS, decided
 from thalweg.adapt.mesh_samples import MeshSamples
-from thalweg.adapt.open_route import EddySettings, OpenRoute
+from thalweg.adapt.open_route import MOST_BATCH, EddySettings, OpenRoute
 from thalweg.adapt.policy import Observation, ProfilingRequest, Verdict, known_costs, restored_order
 from thalweg.formatting import listed, plural
 from thalweg.optimizer.mesh.categories import Column, categories
@@ -68,6 +70,8 @@ class ContentRoute(OpenRoute):
     """By filter the place of its attribute among the axes; None if it has none."""
     rates: list[Numbers] = field(default_factory=list)
     """By filter what it drops per ns, by category of its attribute; one number if it has none."""
+    classes: int = 1
+    """The classes of rows in the latest slice."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -77,6 +81,7 @@ class ContentRoute(OpenRoute):
     def slices_of(self, values: Mapping[str, pa.Array], rows: int) -> tuple[Codes, Numbers]:
         """Divide rows into classes by the categories of all attributes."""
         if not self.rates:
+            self.classes = 1
             return np.zeros(rows, np.int64), self.slices[None, :]
         codes = [category(axis, values[axis.column]) for axis in self.axes]
         combined = np.zeros(rows, np.int64)
@@ -84,6 +89,7 @@ class ContentRoute(OpenRoute):
             # numbered anew, so that many attributes cannot overflow
             combined = np.unique(combined * (axis.size + 2) + of_row, return_inverse=True)[1].reshape(-1)
         _, first, classes = np.unique(combined, return_index=True, return_inverse=True)
+        self.classes = max(len(first), 1)
         rates = np.empty((len(first), len(self.rates)))
         for k, (at, each) in enumerate(zip(self.axis_of, self.rates, strict=True)):
             rates[:, k] = each[0] if at is None else each[codes[at][first]]
@@ -110,7 +116,8 @@ class EddyCbr:
         self.mesh = ContentRoute(pipeline.start, self.settings.eddy_batch, np.zeros(n))
         self.samples = MeshSamples()
         self.decisions = 0
-        self.deciding_ns = 0
+        self.routing_ns = 0
+        """The time of deciding, and of classifying, moving and counting rows; without the calls of filters."""
         self._every = np.tile(np.array(pipeline.profiled, dtype=bool), (n, 1))
         self._wants = self._request()
 
@@ -122,19 +129,19 @@ class EddyCbr:
         batch = self.settings.eddy_batch
         return ProfilingRequest(
             FIRST if self.samples.added < FEW else LATER, self._every, together=TOGETHER, rows=max(ROWS, batch),
-            lasting=True, slice_rows=batch,
+            lasting=True, slice_rows=min(batch * self.mesh.classes, MOST_BATCH),
         )  # fmt: skip
 
     def update(self, seen: Observation) -> Verdict | None:
         """Count shares by value. The order never changes, because there is none."""
         if seen.routes is not None:
             self.decisions += seen.routes.decisions
-            self.deciding_ns += seen.routes.routing_ns
+            self.routing_ns += seen.routes.routing_ns
         if seen.values is not None and len(seen.profile):
             known = np.ones_like(seen.profile) if seen.known is None else seen.known
             self.samples.add(seen.values, seen.profile, known)
             self._learn(self.samples.sample(NEWEST), known_costs(seen.cost_ns))
-            self._wants = self._request()
+        self._wants = self._request()
         self.standing = self._standing()
         return None
 
@@ -166,7 +173,7 @@ class EddyCbr:
         mesh.axes, mesh.axis_of, mesh.rates = tuple(column.axis for column in chosen), tuple(axis_of), rates
 
     def _standing(self) -> str:
-        sentence = decided(self.decisions, self.deciding_ns, self.settings.eddy_batch)
+        sentence = decided(self.decisions, self.routing_ns, self.settings.eddy_batch)
         if not sentence or not self.mesh.rates:
             return sentence
         by = listed(self.mesh.columns) or "no column"
@@ -183,7 +190,7 @@ class EddyCbr:
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Take the order of another worker."""
         self.order = restored_order(snapshot, self.name, self.pipeline)
-        self.mesh.order, self.mesh.rates = self.order, []
+        self.mesh.order, self.mesh.rates, self.mesh.classes = self.order, [], 1
         self.samples = MeshSamples()
         self._wants = self._request()
 

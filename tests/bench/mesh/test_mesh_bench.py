@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import hypothesis.strategies as st
 import numpy as np
@@ -22,9 +22,20 @@ pytest.importorskip("duckdb")
 from bench.generated.columns import FOLDER
 from bench.joins.hindsight import outcomes
 from bench.mesh import __main__ as command
-from bench.mesh import allowed, many_seeds, star, table
+from bench.mesh import allowed, many_seeds, one_row, star, table
 from bench.mesh.classed import Classed
-from bench.mesh.contenders import ALL, AUTO, AUTO_MESH, EDDY, EDDY_CBR, MESH, Contender, routes_of, routing_share_of
+from bench.mesh.contenders import (
+    ALL,
+    AUTO,
+    AUTO_MESH,
+    EDDY,
+    EDDY_CBR,
+    EDDY_ONE_ROW,
+    MESH,
+    Contender,
+    routes_of,
+    routing_share_of,
+)
 from bench.mesh.counted import counting, counts_of
 from bench.mesh.drawn import AGENDA, PASS, Item, classes, counter, drift, many, none, numbers, with_bits
 from bench.mesh.measured import (
@@ -40,12 +51,19 @@ from bench.mesh.measured import (
 from bench.mesh.rooms import SET
 from bench.mesh.search import above_optimum, priced, random_training
 from bench.mesh.sizes import pays_from
-from bench.mesh.summary import ALLOWED, MANY_SEEDS, SCENARIOS, SEARCH, SPARK, STAR, summary
+from bench.mesh.summary import ALLOWED, MANY_SEEDS, ONE_ROW, SCENARIOS, SEARCH, SPARK, STAR, summary
 from bench.rounds import Trial, WrongResultError
 from bench.scenario import Bits
 from tests.long_run import examples
+from tests.runtime.filters.scripted import Scripted
+from thalweg.adapt import Observation, Verdict
+from thalweg.adapt.mesh import MeshSettings
+from thalweg.adapt.registry import POLICIES
+from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.mesh_search import mesh_search
 from thalweg.optimizer.mesh.partitions import partitions
+from thalweg.optimizer.mesh.tree import Leaf, RouteTree, ValueNode
+from thalweg.plan import Pipeline
 
 Line = dict[str, Any]
 ROWS, STEPS = 6_000, 1.0
@@ -80,6 +98,9 @@ def test_a_quick_run_has_figures_targets_and_tables(
     text = page.read_text()
     assert all(line["target"] in text for line in targets)
     assert "| classes | 0 |" in text
+    (single_rows,) = [line for line in figures if line["part"] == ONE_ROW]
+    assert set(single_rows["variants"]) == {AUTO.name, EDDY.name, EDDY_ONE_ROW.name}
+    assert f"| 400 | 0 | {EDDY_ONE_ROW.name} |" in text
     assert (text.startswith("# Before\n"), "old" in text, text.endswith("\nafter\n")) == (True, False, True)
 
 
@@ -259,6 +280,14 @@ def figures_of(scenario: str, aa: float = 1.01, **mesh: Any) -> Line:
     return {"part": SCENARIOS, "scenario": scenario, "seed": 1, "aa": aa, "variants": variants}
 
 
+SLOW = "in 1 of 5 rounds the clairvoyant took as long as the best single order"
+
+
+def without_share(seed: int = 1) -> Line:
+    found = figures_of("classes", cpu_share=None, cpu_share_aa=None)
+    return {**found, "seed": seed, "why_no_cpu_share": SLOW}
+
+
 @pytest.mark.parametrize(
     ("figures", "verdicts"),
     [
@@ -271,11 +300,50 @@ def figures_of(scenario: str, aa: float = 1.01, **mesh: Any) -> Line:
         ([figures_of("none", routing_share=0.04)], ["reached", "missed", "reached", "reached"]),
         ([figures_of("cheap", cpu_over_auto=1.035)], ["undecided"]),
         ([figures_of("cheap", cpu_over_auto=1.06)], ["missed"]),
+        ([figures_of("drift", evaluations_share=0.7, routing_share=None)], ["reached", "reached"]),
+        ([without_share()], ["reached", "undecided", "reached", "reached", "missed"]),
+        ([without_share(), figures_of("classes")], ["reached", "undecided", "reached", "reached", "missed"]),
+        (
+            [figures_of("classes", cpu_share=0.5), without_share()],
+            ["reached", "missed", "reached", "reached", "missed"],
+        ),
         ([{**figures_of("classes"), "variants": {}}], []),
     ],
 )
 def test_scenarios_are_judged_by_their_worst_seed(figures: list[Line], verdicts: list[str]) -> None:
     assert [line["verdict"] for line in summary(figures)] == verdicts
+
+
+def test_a_target_without_a_figure_is_printed_with_the_reason() -> None:
+    lines = summary([without_share(3), figures_of("classes"), without_share(4)])
+    line = next(line for line in lines if line["target"] == "share of the possible saving in CPU time")
+    assert (line["value"], line["limit"], line["why"]) == (0.8, 0.75, f"seed 3: {SLOW}; seed 4: {SLOW}")
+    (line,) = [line for line in summary([without_share(3)]) if line["value"] is None]
+    assert line["verdict"] == "undecided"
+    assert f"| undecided (seed 3: {SLOW}) |  | 0.75 |" in "\n".join(
+        table.tables([{**without_share(3), "line": "figures"}])
+    )
+
+
+@pytest.mark.parametrize(
+    ("single", "best", "why"),
+    [
+        ((2.0, 2.0), (1.0, 1.0), ""),
+        ((2.0, 2.0), (1.0, 2.0), "in 1 of 2 rounds the clairvoyant took as long as the best single order"),
+        ((1.0, 2.0), (1.5, 2.5), "in 2 of 2 rounds the clairvoyant took as long as the best single order"),
+    ],
+)
+def test_without_a_saving_in_time_there_is_no_share_of_it(
+    single: tuple[float, ...], best: tuple[float, ...], why: str
+) -> None:
+    drawn = classes(2_000, STEPS, 1)
+    times = {SINGLE: single, CLAIRVOYANT: best, "auto": single, "auto again": single, "mesh": best}
+    found = Measured(drawn, {name: [trial(drawn, 1.5, cpu) for cpu in each] for name, each in times.items()}).figures()
+    assert (found["why_no_share"], found["why_no_cpu_share"]) == ("", why)
+    assert (found["variants"]["mesh"]["cpu_share"] is None) == bool(why)
+    nothing = none(2_000, STEPS, 1)
+    trials = {name: [trial(nothing, 1.5, cpu) for cpu in each] for name, each in times.items()}
+    assert Measured(nothing, trials).why_no_cpu_share == "there is next to nothing to save"
 
 
 def test_other_parts_are_judged() -> None:
@@ -364,10 +432,49 @@ def test_routes_and_routing_time_are_those_of_the_report() -> None:
 
 def test_adopted_meshes_are_counted_and_results_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_seeds, "MESH", AUTO)
-    assert many_seeds.adopted(0, STEPS, 2_000, 3) == {"seeds": 3, "with_routes": 0, "most_routes": 1}
-    monkeypatch.setattr(many_seeds, "run_contender", lambda *_: Trial(1.0, 1.0, (1, 1), counts={"routes": 1}))
+    none_adopted = {"seeds": 3, "with_routes": 0, "with_routes_at_end": 0, "most_routes_at_end": 1}
+    assert many_seeds.draws(0, STEPS, 2_000, 3) == none_adopted
+    counts = {"routes": 1, "adopted": 0}
+    monkeypatch.setattr(many_seeds, "run_contender", lambda *_: Trial(1.0, 1.0, (1, 1), counts=counts))
     with pytest.raises(WrongResultError):
-        many_seeds.adopted(0, STEPS, 2_000, 1)
+        many_seeds.draws(0, STEPS, 2_000, 1)
+
+
+class GivenUp(Scripted):
+    """A policy that has two routes for some rows in the middle of the run."""
+
+    name: ClassVar[str] = "mesh"
+    defaults: ClassVar[Any] = MeshSettings()
+    classifies = True
+    mesh: Mesh | None = None
+
+    def __init__(self, pipeline: Pipeline, settings: Any, rng: Any) -> None:
+        super().__init__(pipeline, 0, 0.0, 0.0)
+        self.order, self.updates = pipeline.start, 0
+
+    def update(self, seen: Observation) -> Verdict | None:
+        self.updates += 1
+        tree = RouteTree(ValueNode("source", "text", (((b"s000",), Leaf(0, 1.0)),), Leaf(1, 1.0), Leaf(1, 1.0)))
+        self.mesh = Mesh(tree, (self.order, self.order[::-1]), 1) if self.updates == 1 else None
+        return Verdict(self.order, "the script says so") if self.updates <= 2 else None
+
+
+def test_a_mesh_that_was_given_up_counts_as_adopted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POLICIES, "mesh", GivenUp)
+    found = many_seeds.draws(0, STEPS, 4_000, 2)
+    assert found == {"seeds": 2, "with_routes": 2, "with_routes_at_end": 0, "most_routes_at_end": 1}
+
+
+def test_a_row_at_a_time_is_counted() -> None:
+    """There is a decision before each evaluation, except if one filter is left: for rows that at most one drops."""
+    line = one_row.one_row(1, STEPS, rows=300, rounds=1)
+    auto, eddy, single = (line["variants"][one.name] for one in (AUTO, EDDY, EDDY_ONE_ROW))
+    drawn = classes(300, STEPS, 1)
+    most = int((drawn.scenario.passed.sum(axis=1) >= 7).sum())
+    assert single["evaluations"] - most / 300 - 1e-4 <= single["decisions"] <= single["evaluations"]
+    assert 0 < eddy["decisions"] < single["decisions"] / 10
+    assert auto["decisions"] == auto["routing_us_per_row"] == 0
+    assert all(one["us_per_row"] > one["routing_us_per_row"] for one in (auto, eddy, single))
 
 
 def test_searches_are_compared_with_the_cheapest_partition() -> None:

@@ -44,7 +44,7 @@ def test_errata_are_the_only_claims_of_examples_that_fail(outcomes: dict[str, Ou
     findings = [finding for name in ("example-2", "examples-3-4") for finding in outcomes[name].findings]
     assert [finding.about for finding in findings if not finding.holds] == [
         "equation 1 gives the number of partitions",
-        "the neighbours of 1/234 are 1/23/4, 1/24/3 and 1/2/34",
+        "the neighbors of 1/234 are 1/23/4, 1/24/3 and 1/2/34",
         "II-QM from 1/234 ends at 1/23/4",
         "SA-QM as figure 7 prints it reaches 123/4 too",
     ]

@@ -9,10 +9,10 @@ import pytest
 
 from thalweg.optimizer.mesh.partitions import (
     Partition,
-    neighbours,
+    neighbors,
     of_labels,
     partitions,
-    random_neighbour,
+    random_neighbor,
     random_partition,
     written,
 )
@@ -41,28 +41,28 @@ def one_step_apart(one: Partition, other: Partition) -> bool:
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_neighbours_are_one_split_or_merge_away(n: int) -> None:
+def test_neighbors_are_one_split_or_merge_away(n: int) -> None:
     everything = list(partitions(n))
     for partition in everything:
-        found = list(neighbours(partition))
+        found = list(neighbors(partition))
         assert len(found) == len(set(found))
         assert set(found) == {other for other in everything if one_step_apart(partition, other)}
 
 
 @pytest.mark.parametrize("most", [2, 3, 5])
-def test_random_neighbours_are_neighbours_and_all_are_drawn(most: int) -> None:
+def test_random_neighbors_are_neighbors_and_all_are_drawn(most: int) -> None:
     rng = np.random.default_rng(0)
     for partition in partitions(5):
         if len(partition) > most:
             continue
-        allowed = {other for other in neighbours(partition) if len(other) <= most}
-        drawn = {random_neighbour(partition, rng, most) for _ in range(60 * len(allowed) + 10)}
+        allowed = {other for other in neighbors(partition) if len(other) <= most}
+        drawn = {random_neighbor(partition, rng, most) for _ in range(60 * len(allowed) + 10)}
         assert drawn == allowed
 
 
-def test_a_single_tuple_has_no_neighbour() -> None:
-    assert random_neighbour((1,), np.random.default_rng(0), 8) is None
-    assert random_neighbour((0b11,), np.random.default_rng(0), 1) is None
+def test_a_single_tuple_has_no_neighbor() -> None:
+    assert random_neighbor((1,), np.random.default_rng(0), 8) is None
+    assert random_neighbor((0b11,), np.random.default_rng(0), 1) is None
 
 
 def test_random_partitions_have_no_more_subsets_than_allowed() -> None:

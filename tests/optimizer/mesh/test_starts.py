@@ -65,7 +65,7 @@ def test_sources_that_mean_nothing_are_route_equivalent() -> None:
     assert np.mean(sizes) < 2.5  # of four
 
 
-def test_content_driven_puts_neighbouring_ranges_together() -> None:
+def test_content_driven_puts_neighboring_ranges_together() -> None:
     """Four ranges of two columns are sixteen cells, and halves of both are four groups."""
     axes = tuple(Axis(name, "number", cuts=(1.0, 2.0, 3.0)) for name in "xy")
     cells, tuples = np.array([(i, j) for i in range(4) for j in range(4)]), np.arange(16)

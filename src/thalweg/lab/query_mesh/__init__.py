@@ -64,7 +64,7 @@ training set of a given size has as few ranges as suffice; that changed numbers 
 no verdict. Because they vary so much, the first two settings of figure-13 have six streams per layout now, not three.
 With six, the route-driven start was the best by 0.05 %, with three it was not; so this claim now asks for 3 %.
 
-Errata of the paper: equation 1 means C(k, j), not C(n, j) (example-2). 1234 is a neighbour of 1/234, too, and 123/4 one
+Errata of the paper: equation 1 means C(k, j), not C(n, j) (example-2). 1234 is a neighbor of 1/234, too, and 123/4 one
 of 1/23/4 (examples-3-4). Figure 7 must go on at step 2, not at step 1, and return the best mesh that it has seen, which
 it never stores (examples-3-4).""",
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from thalweg.lab.claim import Number, Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
-from thalweg.optimizer.mesh.partitions import Partition, canonical, neighbours, partitions, written
+from thalweg.optimizer.mesh.partitions import Partition, canonical, neighbors, partitions, written
 
 PRINTED = ("1234", "1/234", "2/134", "3/124", "4/123", "12/34", "13/24", "14/23", "12/3/4", "1/23/4", "1/2/34",
            "13/2/4", "14/2/3", "24/1/3", "1/2/3/4")  # fmt: skip
@@ -55,12 +55,12 @@ CLAIMS: tuple[Statement[Results], ...] = (
         measured=lambda r: f"{len(r.found)}: {', '.join(map(written, r.found))}",
     ),
     Statement(
-        "24/13 and 24/1/3 are neighbours",
+        "24/13 and 24/1/3 are neighbors",
         "example 2",
-        holds=lambda r: read("24/1/3") in set(neighbours(read("24/13"))),
+        holds=lambda r: read("24/1/3") in set(neighbors(read("24/13"))),
         measured=lambda r: (
-            f"24/13 has {len(set(neighbours(read('24/13'))))} neighbours: "
-            + ", ".join(sorted(map(written, neighbours(read("24/13")))))
+            f"24/13 has {len(set(neighbors(read('24/13'))))} neighbors: "
+            + ", ".join(sorted(map(written, neighbors(read("24/13")))))
         ),
     ),
     Statement(

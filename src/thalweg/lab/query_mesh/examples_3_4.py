@@ -15,14 +15,14 @@ from thalweg.lab.query_mesh.example_2 import read
 from thalweg.lab.query_mesh.four_stocks import STOCKS, four_stocks
 from thalweg.optimizer.mesh.ii_qm import ii_qm
 from thalweg.optimizer.mesh.opt_qm import opt_qm
-from thalweg.optimizer.mesh.partitions import Partition, neighbours, random_neighbour, written
+from thalweg.optimizer.mesh.partitions import Partition, neighbors, random_neighbor, written
 from thalweg.optimizer.mesh.priced_meshes import PricedMeshes
 from thalweg.optimizer.mesh.sa_qm import RHO, TAU, sa_qm
 from thalweg.optimizer.mesh.search import Search, Stop
 
 START, BEST = "1/234", "123/4"
 NAMED = ("1/23/4", "1/24/3", "1/2/34")
-"""The neighbours of 1/234 that example 3 names."""
+"""The neighbors of 1/234 that example 3 names."""
 WALK = ("1/234", "1/23/4", "1/2/3/4", "12/3/4", "123/4")
 """The movements that example 4 gives as possible."""
 SIMILAR = 0.05
@@ -48,9 +48,9 @@ class Results:
         return self.costs[written(read(text))]
 
 
-def cheaper_neighbours(r: Results, text: str) -> list[str]:
-    """Return the neighbours that cost less, the cheapest first."""
-    found = [written(other) for other in neighbours(read(text)) if r.costs[written(other)] < r.cost(text)]
+def cheaper_neighbors(r: Results, text: str) -> list[str]:
+    """Return the neighbors that cost less, the cheapest first."""
+    found = [written(other) for other in neighbors(read(text)) if r.costs[written(other)] < r.cost(text)]
     return sorted(found, key=r.costs.__getitem__)
 
 
@@ -66,13 +66,13 @@ def us(ns: float) -> str:
 
 CLAIMS: tuple[Statement[Results], ...] = (
     Statement(
-        "the neighbours of 1/234 are 1/23/4, 1/24/3 and 1/2/34",
+        "the neighbors of 1/234 are 1/23/4, 1/24/3 and 1/2/34",
         "example 3",
-        holds=lambda r: {read(text) for text in NAMED} == set(neighbours(read(START))),
+        holds=lambda r: {read(text) for text in NAMED} == set(neighbors(read(START))),
         measured=lambda r: (
-            f"{len(set(neighbours(read(START))))}: {', '.join(sorted(map(written, neighbours(read(START)))))}"
+            f"{len(set(neighbors(read(START))))}: {', '.join(sorted(map(written, neighbors(read(START)))))}"
         ),
-        why="an erratum: a merge is a transformation too (example 2), so 1234 is a neighbour of 1/234.",
+        why="an erratum: a merge is a transformation too (example 2), so 1234 is a neighbor of 1/234.",
     ),
     Statement(
         "of these three, 1/23/4 costs least, and less than 1/234",
@@ -83,9 +83,9 @@ CLAIMS: tuple[Statement[Results], ...] = (
     Statement(
         "II-QM from 1/234 ends at 1/23/4",
         "example 3: 1/23/4 is compared with the local minimum 123/4 of the next start",
-        holds=lambda r: not cheaper_neighbours(r, "1/23/4"),
+        holds=lambda r: not cheaper_neighbors(r, "1/23/4"),
         measured=lambda r: (
-            f"neighbours of 1/23/4 that cost less: {', '.join(cheaper_neighbours(r, '1/23/4')) or 'none'}; "
+            f"neighbors of 1/23/4 that cost less: {', '.join(cheaper_neighbors(r, '1/23/4')) or 'none'}; "
             f"{shown(r.ii_from_start)}"
         ),
         why="123/4 is one merge away from 1/23/4 and costs less, because a route less is in use. So 1/23/4 is no local "
@@ -106,7 +106,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
     Statement(
         "each step of 1/234, 1/23/4, 1/2/3/4, 12/3/4, 123/4 is a split or a merge",
         "example 4",
-        holds=lambda r: all(read(other) in set(neighbours(read(one))) for one, other in pairwise(WALK)),
+        holds=lambda r: all(read(other) in set(neighbors(read(one))) for one, other in pairwise(WALK)),
         measured=lambda r: ", ".join(f"{text}: {us(r.cost(text))}" for text in WALK),
     ),
     Statement(
@@ -120,7 +120,7 @@ CLAIMS: tuple[Statement[Results], ...] = (
         "figure 7: go to step 1, which sets QM to bestQM, the start",
         holds=lambda r: r.as_printed[BEST] > 0,
         measured=lambda r: shown(r.as_printed),
-        why="an erratum: step 1 returns to the start, so a walk never gets further than to a neighbour of it. It must "
+        why="an erratum: step 1 returns to the start, so a walk never gets further than to a neighbor of it. It must "
         "go on at step 2 and return the best mesh seen, as ours does.",
     ),
 )
@@ -132,8 +132,8 @@ def as_printed(meshes: PricedMeshes, start: Partition, rng: np.random.Generator,
     temperature = TAU * meshes.of(start)
     for _ in range(moves):
         at = start
-        other = random_neighbour(at, rng, meshes.most_routes)
-        assert other is not None, "four tuples have neighbours"
+        other = random_neighbor(at, rng, meshes.most_routes)
+        assert other is not None, "four tuples have neighbors"
         worse = meshes.of(other) - meshes.of(at)
         if worse <= 0 or rng.random() < math.exp(-worse / temperature):
             at = other

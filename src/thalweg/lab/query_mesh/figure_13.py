@@ -18,7 +18,7 @@ PAPER = {"extreme-n": 0.06, "content-driven": 0.10, "random-pick": 0.12, "extrem
 STARTS = ("route-driven", *PAPER)
 READINGS = {
     "table 1": replace(TABLE_1, tested=False),
-    "table 1, k = 3 neighbours": replace(TABLE_1, tested=False, moves=ITERATIONS),
+    "table 1, k = 3 neighbors": replace(TABLE_1, tested=False, moves=ITERATIONS),
     "table 3": replace(TABLE_3, tested=False),
 }
 MAIN = "table 1"
@@ -27,7 +27,7 @@ STREAMS, QUICK_STREAMS = 6, 1
 LEAST_LEAD = min(PAPER.values()) / FACTOR
 SAME_MINIMA = (
     "three descents reach the same or equally good meshes from every start, so a start hardly matters with our search. "
-    "It does matter if k = 3 means that only three neighbours of the start are tried. SA-QM (table 3) leaves its start "
+    "It does matter if k = 3 means that only three neighbors of the start are tried. SA-QM (table 3) leaves its start "
     "while it is hot; with one stream per layout, its differences may be chance."
 )
 CLOSE = 0.12
@@ -76,11 +76,11 @@ CLAIMS: tuple[Statement[Results], ...] = (
     Statement(
         "all meshes are close in quality, except that of extreme-1",
         f"section 6.2; read as at most {CLOSE:.0%} and more than {CLOSE:.0%} below the route-driven one, if k = 3 are "
-        "three neighbours",
+        "three neighbors",
         holds=lambda r: all(
-            (r.gain("table 1, k = 3 neighbours", other) > CLOSE) == (other == "extreme-1") for other in PAPER
+            (r.gain("table 1, k = 3 neighbors", other) > CLOSE) == (other == "extreme-1") for other in PAPER
         ),
-        measured=lambda r: ", ".join(f"{other} {r.gain('table 1, k = 3 neighbours', other):+.1%}" for other in PAPER),
+        measured=lambda r: ", ".join(f"{other} {r.gain('table 1, k = 3 neighbors', other):+.1%}" for other in PAPER),
         why="with ten routes, as from extreme-n, most rusters are smaller than the minimum of 100 tuples and take the "
         "default route, and three moves do not change that. From one route, three random splits often find a good one.",
     ),
@@ -125,5 +125,5 @@ EXPERIMENT = Experiment(
     setting="Poisson data, six streams per layout (one with 100 training tuples). Meshes are found in a sample of "
     "1,000 tuples and run on 10,000 others. Training sets have exactly 10 (table 1) or 100 tuples (table 3), and a "
     "route for each is allowed. The stop condition k = 3 is read as three descents of II-QM, and beside it as three "
-    "neighbours of the start. SA-QM ends after 1,000 meshes.",
+    "neighbors of the start. SA-QM ends after 1,000 meshes.",
 )

@@ -42,7 +42,7 @@ class Settings:
     search: str
     start: str
     moves: int | None = None
-    """If given, a search ends after so many neighbours of its start, instead of at a local minimum or a plateau."""
+    """If given, a search ends after so many neighbors of its start, instead of at a local minimum or a plateau."""
     tested: bool = True
     """Whether training tuples differ only in attributes that explain more than noise does."""
 

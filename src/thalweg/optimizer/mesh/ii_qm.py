@@ -1,10 +1,10 @@
 """II-QM: iterative improvement from several start solutions.
 
-How: from a start solution, move to a random neighbour whenever it is cheaper, until a local minimum is reached. Then
+How: from a start solution, move to a random neighbor whenever it is cheaper, until a local minimum is reached. Then
 begin again from the next start solution, and after the last one from random partitions.
 Guarantee: never worse than its first start solution.
-Differs from the paper: a local minimum is a mesh of which so many random neighbours are not cheaper; 30 training tuples
-have up to 2^29 neighbours.
+Differs from the paper: a local minimum is a mesh of which so many random neighbors are not cheaper; 30 training tuples
+have up to 2^29 neighbors.
 
 Reference: Nehme et al. 2013, section 4.7, figure 6.
 """
@@ -15,14 +15,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from thalweg.optimizer.mesh.partitions import Partition, random_neighbour, random_partition
+from thalweg.optimizer.mesh.partitions import Partition, random_neighbor, random_partition
 from thalweg.optimizer.mesh.priced_meshes import PricedMeshes
 from thalweg.optimizer.mesh.search import Priced
 
 PATIENCE = 50
-"""Random neighbours without gain that make a local minimum."""
+"""Random neighbors without gain that make a local minimum."""
 TOGETHER = 16
-"""Neighbours whose routes are computed together, because arrays are faster than single numbers."""
+"""Neighbors whose routes are computed together, because arrays are faster than single numbers."""
 RESTARTS = 2
 """Random start solutions after those given."""
 
@@ -31,7 +31,7 @@ def ii_qm(
     meshes: PricedMeshes, starts: Iterable[Partition], rng: np.random.Generator, patience: int = PATIENCE,
     restarts: int = RESTARTS,
 ) -> Priced:  # fmt: skip
-    """Price start solutions and random neighbours, downhill.
+    """Price start solutions and random neighbors, downhill.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def ii_qm(
     starts
         Start solutions.
     rng
-        The source of random neighbours.
+        The source of random neighbors.
     patience
-        How many random neighbours without gain make a local minimum.
+        How many random neighbors without gain make a local minimum.
     restarts
         How many random start solutions follow those given.
 
@@ -63,7 +63,7 @@ def _descend(meshes: PricedMeshes, at: Partition, rng: np.random.Generator, pati
     yield at, cost
     without_gain = 0
     while without_gain < patience:
-        drawn = (random_neighbour(at, rng, meshes.most_routes) for _ in range(min(TOGETHER, patience - without_gain)))
+        drawn = (random_neighbor(at, rng, meshes.most_routes) for _ in range(min(TOGETHER, patience - without_gain)))
         others = [other for other in drawn if other is not None]
         if not others:
             return

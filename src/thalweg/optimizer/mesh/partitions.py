@@ -1,13 +1,13 @@
 """The lattice of partitions: the search space of query meshes.
 
 A partition divides the training tuples into subsets, one per route. A subset is a bit mask; the subsets of a partition
-are sorted by their lowest member. Two partitions are neighbours if one is the other with one subset split in two.
+are sorted by their lowest member. Two partitions are neighbors if one is the other with one subset split in two.
 There are B(n) partitions of n tuples (Bell numbers): 15 for 4, 4,140 for 8, 115,975 for 10.
-Differs from the paper: equation 1 means C(k, j), not C(n, j). 1234 is a neighbour of 1/234 too (example 3 omits it).
+Differs from the paper: equation 1 means C(k, j), not C(n, j). 1234 is a neighbor of 1/234 too (example 3 omits it).
 
 >>> " ".join(written(partition) for partition in partitions(3))
 '123 12/3 13/2 1/23 1/2/3'
->>> sorted(written(other) for other in neighbours((0b0001, 0b1110)))
+>>> sorted(written(other) for other in neighbors((0b0001, 0b1110)))
 ['1/2/34', '1/23/4', '1/24/3', '1234']
 
 Reference: Nehme et al. 2013, section 4.3, examples 1 and 2.
@@ -62,7 +62,7 @@ def partitions(n: int) -> Iterator[Partition]:
     yield from grow(0, [])
 
 
-def neighbours(partition: Partition) -> Iterator[Partition]:
+def neighbors(partition: Partition) -> Iterator[Partition]:
     """Return all partitions that one split or one merge leads to: 2^(n-1) - 1 splits of a subset of n tuples."""
     for i, subset in enumerate(partition):
         rest = partition[:i] + partition[i + 1 :]
@@ -76,8 +76,8 @@ def neighbours(partition: Partition) -> Iterator[Partition]:
             yield canonical((*(s for k, s in enumerate(partition) if k not in (i, j)), partition[j] | subset))
 
 
-def random_neighbour(partition: Partition, rng: np.random.Generator, most: int) -> Partition | None:
-    """Return a random neighbour with at most `most` subsets, in O(n), or None if there is none.
+def random_neighbor(partition: Partition, rng: np.random.Generator, most: int) -> Partition | None:
+    """Return a random neighbor with at most `most` subsets, in O(n), or None if there is none.
 
     A split or a merge is equally likely if both are possible. A split takes away one tuple as often as a random half.
     """

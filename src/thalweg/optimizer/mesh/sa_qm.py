@@ -1,6 +1,6 @@
 """SA-QM: simulated annealing.
 
-How: move to a random neighbour if it is cheaper, else with probability exp(-difference / temperature). The temperature
+How: move to a random neighbor if it is cheaper, else with probability exp(-difference / temperature). The temperature
 begins at `tau` times the cost of the start solution and is multiplied by `rho` after every mesh.
 Guarantee: never worse than its start solution.
 Differs from the paper: figure 7 goes on at step 2, not at step 1, which would return to the start; and the result is
@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from thalweg.optimizer.mesh.partitions import Partition, random_neighbour
+from thalweg.optimizer.mesh.partitions import Partition, random_neighbor
 from thalweg.optimizer.mesh.priced_meshes import PricedMeshes
 from thalweg.optimizer.mesh.search import Priced
 
@@ -24,13 +24,13 @@ TAU = 0.05
 RHO = 0.99
 """What remains of the temperature after each mesh."""
 TOGETHER = 4
-"""Neighbours whose routes are computed together."""
+"""Neighbors whose routes are computed together."""
 
 
 def sa_qm(
     meshes: PricedMeshes, start: Partition, rng: np.random.Generator, tau: float = TAU, rho: float = RHO
 ) -> Priced:
-    """Price a start solution and random neighbours, without end.
+    """Price a start solution and random neighbors, without end.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def sa_qm(
     start
         The start solution.
     rng
-        The source of random neighbours and of the decisions whether to move.
+        The source of random neighbors and of the decisions whether to move.
     tau
         The first temperature, as a share of the cost of the start solution.
     rho
@@ -54,7 +54,7 @@ def sa_qm(
     yield at, cost
     temperature = tau * cost
     while True:
-        drawn = (random_neighbour(at, rng, meshes.most_routes) for _ in range(TOGETHER))
+        drawn = (random_neighbor(at, rng, meshes.most_routes) for _ in range(TOGETHER))
         others = [other for other in drawn if other is not None]
         if not others:
             return

@@ -20,11 +20,11 @@ BURST_S = (0.002, 0.2)
 
 
 @contextmanager
-def neighbour(seed: int) -> Iterator[None]:
+def neighbor(seed: int) -> Iterator[None]:
     """Share the core with a neighbor within the block."""
     here = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
     cores = here[-1:] or [-1] * (os.cpu_count() or 1)
-    command = [sys.executable, "-m", "bench.generated.neighbour"]
+    command = [sys.executable, "-m", "bench.generated.neighbor"]
     started = [subprocess.Popen([*command, str(core), str(seed), str(os.getpid())]) for core in cores]
     try:
         if here:
