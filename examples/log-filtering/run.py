@@ -167,6 +167,8 @@ if __name__ == "__main__":
     arguments.add_argument("--lines", type=Path, help="a parquet file with the columns level and content")
     arguments.add_argument("--by-source", action="store_true", help="in this process, with policy='mesh'")
     given = arguments.parse_args()
+    if given.by_source and given.lines:
+        arguments.error("--by-source makes its own lines: leave out --lines")
     if given.by_source:
         by_source()
         sys.exit()
