@@ -24,8 +24,9 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from thalweg.errors import QueryError
-from thalweg.runtime.sink.sink_log import LogSettings, SinkLog, create_once
-from thalweg.runtime.sink.staged_files import HIDDEN, StagedFile, cannot_write
+from thalweg.runtime.sink.hidden_folder import DRAFT, HIDDEN, create_once
+from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
+from thalweg.runtime.sink.staged_files import StagedFile, cannot_write
 
 OWNER = "query"
 """The file with the id of the query whose results are in the folder."""
@@ -68,7 +69,7 @@ class BatchCommit:
         """Raise a QueryError if the folder has the results of another query. The numbers of its micro-batches would be
         taken for those of this one."""
         path = self._hidden(OWNER)
-        if not os.path.exists(path) and create_once(path, query.encode()):
+        if not os.path.exists(path) and create_once(self._folder, f"{HIDDEN}/{OWNER}", query.encode()):
             return
         with open(path, encoding="utf-8") as file:
             owner = file.read()
@@ -82,7 +83,7 @@ class BatchCommit:
         """Return the files that are the results of the micro-batch."""
         path = self._hidden(f"{batch}.json")
         content = json.dumps([asdict(file) for file in files]).encode()
-        while not create_once(path, content):
+        while not create_once(self._folder, f"{HIDDEN}/{batch}.json", content):
             with open(path, encoding="utf-8") as file:
                 decided = [StagedFile(**each) for each in json.load(file)]
             if all(self._is_there(each.final) or self._is_there(each.staged) for each in decided):
@@ -112,12 +113,11 @@ class BatchCommit:
         next commit."""
         for name in os.listdir(self._hidden()):
             number, _, ending = name.partition(".")
-            if number.isdigit() and int(number) <= batch:
-                with suppress(OSError):
-                    if ending == "json":
-                        os.unlink(self._hidden(name))
-                    else:
-                        shutil.rmtree(self._hidden(name))
+            with suppress(OSError):
+                if name.endswith(DRAFT) or (number.isdigit() and int(number) <= batch and ending == "json"):
+                    os.unlink(self._hidden(name))
+                elif number.isdigit() and int(number) <= batch:
+                    shutil.rmtree(self._hidden(name))
 
     def _path(self, name: str) -> str:
         return os.path.join(self._folder, name)

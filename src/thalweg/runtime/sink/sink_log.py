@@ -12,10 +12,11 @@ import json
 import os
 import re
 import time
-import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
+
+from thalweg.runtime.sink.hidden_folder import HIDDEN, create_once
 
 NAME = "_spark_metadata"
 VERSION = b"v1"
@@ -51,6 +52,7 @@ class SinkLog:
     def add(self, batch: int, files: list[str]) -> None:
         """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
         it is. A micro-batch that is there already stays as it is."""
+        os.makedirs(os.path.join(self._results, HIDDEN), exist_ok=True)
         os.makedirs(self._folder, exist_ok=True)
         present = self._batches()
         interval = self._interval(present)
@@ -109,7 +111,7 @@ class SinkLog:
     def _write(self, name: str, lines: list[bytes]) -> None:
         with suppress(FileNotFoundError):  # Hadoop's checksum of an earlier file of this name
             os.unlink(os.path.join(self._folder, f".{name}.crc"))
-        create_once(os.path.join(self._folder, name), b"\n".join([VERSION, *lines]))
+        create_once(self._results, f"{NAME}/{name}", b"\n".join([VERSION, *lines]))
 
     def _delete_expired(self, batch: int, interval: int) -> None:
         settings = self._settings
@@ -144,24 +146,3 @@ def uri_of(path: str) -> str:
     'file:///a%20b/k=x%253Ay/part'
     """
     return "file://" + quote(path, safe="/!$&'()*+,;=:@-._~")
-
-
-def create_once(path: str, content: bytes) -> bool:
-    """Create a file with all of its content at once, unless it exists. Return whether this call created it."""
-    folder, name = os.path.split(path)
-    draft = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(draft, "wb") as file:
-            file.write(content)
-        try:
-            os.link(draft, path)  # fails if the file exists, unlike a rename
-        except FileExistsError:
-            return False
-        except OSError:  # a file system without links
-            if os.path.exists(path):
-                return False
-            os.rename(draft, path)
-        return True
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(draft)

@@ -18,11 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thalweg.errors import QueryError
+from thalweg.runtime.sink.hidden_folder import HIDDEN
 from thalweg.runtime.sink.parquet_form import CODECS, ParquetForm
 from thalweg.runtime.sink.partition_folders import partitions
 
-HIDDEN = ".thalweg"
-"""The folder, in that of the results, of files that are not results yet."""
 GROUP_BYTES = 64_000_000
 """The size of a row group, uncompressed. A task holds about that much."""
 LEVELS = {"zstd": 3}
