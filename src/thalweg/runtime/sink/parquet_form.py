@@ -34,5 +34,4 @@ class ParquetForm:
     @property
     def stored(self) -> pa.Schema:
         """The columns in the files."""
-        fields = [field for field in self.schema if field.name not in self.partition_by]
-        return pa.schema(fields, metadata=dict(self.metadata))
+        return pa.schema([field for field in self.schema if field.name not in self.partition_by])

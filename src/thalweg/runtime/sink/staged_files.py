@@ -130,6 +130,7 @@ class StagedFiles:
             compression_level=LEVELS.get(form.compression), store_schema=False, store_decimal_as_integer=True,
             use_compliant_nested_type=True,
         )  # fmt: skip
+        writer.add_key_value_metadata(dict(form.metadata))
         made = self._open[place] = _OpenFile(writer, staged, f"{place}/{name}" if place else name)
         return made
 

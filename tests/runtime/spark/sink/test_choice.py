@@ -52,7 +52,13 @@ def configured(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 def reason(spark: SparkSession, folder: Path, obstacle: str | None = None, **given: Any) -> str:
     """Why Spark's sink is chosen; empty if tasks write."""
-    asked = {"kind": "parquet", "path": str(folder / "o"), "options": {}, "checkpoint": str(folder / "c"), "sink": None}
+    asked: dict[str, Any] = {
+        "kind": "parquet",
+        "path": str(folder / "o"),
+        "options": {},
+        "checkpoint": str(folder / "c"),
+        "sink": None,
+    }
     choice = choose_sink(spark, SinkRequest.of(**(asked | given)), obstacle)
     return "" if choice.by_tasks else choice.why
 
@@ -60,7 +66,7 @@ def reason(spark: SparkSession, folder: Path, obstacle: str | None = None, **giv
 def test_the_rule(spark: SparkSession, tmp_path: Path) -> None:
     assert reason(spark, tmp_path) == ""
     assert reason(spark, tmp_path, path=f"file://{tmp_path}/o") == ""
-    options = {"compression": "zstd", "maxRecordsPerFile": "10", "partitionBy": "day, country"}
+    options: dict[str, Any] = {"compression": "zstd", "maxRecordsPerFile": "10", "partitionBy": "day, country"}
     assert reason(spark, tmp_path, options=options) == ""
     assert "format is json" in reason(spark, tmp_path, kind="json")
     assert "not on a local disk" in reason(spark, tmp_path, path="hdfs://127.0.0.1:9/o")
@@ -98,7 +104,7 @@ def test_a_checkpoint_goes_on_as_it_was_begun(spark: SparkSession, tmp_path: Pat
     ):
         s.query(PAIRS).start(**run | {"path": tmp_path / "new"})
     with pytest.raises(tw.CheckpointError, match=r"and not to .*/out, partitioned by \['a'\]"):
-        s.query(PAIRS).start(**run, options={"partitionBy": ["a"]})
+        s.query(PAIRS).start(**run, options={"partitionBy": "a"})
     with pytest.raises(tw.PlanError, match="has results of another query"):
         s.query(PAIRS).start(**run | {"checkpoint": tmp_path / "new"})
     streams["b"].add(rows([9], first_id=2))
@@ -123,7 +129,7 @@ def test_spark_s_own_sink(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path) -> None:
-    frames = {name: each.stream(spark) for name, each in pairs(tmp_path).items()}
+    frames: dict[str, Any] = {name: each.stream(spark) for name, each in pairs(tmp_path).items()}
     j, run = tw.join(on="a.k = b.k", window="5 seconds", time="ts"), places(tmp_path)
     with pytest.raises(tw.PlanError, match=r"there is no column 'day'; the columns are a_ts, a_k"):
         j.start(**run, options={"partitionBy": "day"}, **frames)
@@ -133,10 +139,9 @@ def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path
         j.start(**frames)
     with pytest.raises(tw.PlanError, match=r"needs checkpoint="):
         j.start(path=tmp_path / "out", **frames)
+    finished: Any = files(tmp_path / "finished", {"a": [rows([0])]})["a"].finished(spark)
     with pytest.raises(tw.PlanError, match=r"needs a streaming DataFrame"):
-        j.start(
-            **run, **{name: each.finished(spark) for name, each in files(tmp_path / "x", {"a": [rows([0])]}).items()}
-        )
+        j.start(**run, a=finished, b=finished)
     with pytest.raises(tw.PlanError, match=r"'name' is an argument of start, so no stream can have this name"):
         tw.join(on="a.k = name.k", window="5 seconds", time="ts").start(**run, a=frames["a"])
     assert not (tmp_path / "out").exists()
