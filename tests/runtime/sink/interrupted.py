@@ -19,8 +19,8 @@ class Killed(BaseException):
 
 
 @contextmanager
-def killed_at(number: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kill before the change with this number, counted from 0."""
+def killed_at(number: int, patch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
+    """Kill before the change with this number, counted from 0. Yields a count of them so far."""
     count = 0
 
     def or_killed(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,4 +42,4 @@ def killed_at(number: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
             patched.setattr(os, name, or_killed(getattr(os, name)))
         patched.setattr(shutil, "rmtree", or_killed(shutil.rmtree))
         patched.setattr(builtins, "open", opened)
-        yield
+        yield lambda: count
