@@ -400,8 +400,8 @@ class Join(AdaptiveBase):
     def attached(
         self, streams: Mapping[str, Any], wanted: JoinRows, written: Callable[[Any], TaskSink] | None = None
     ) -> Any:
-        """Join DataFrames and return the wanted rows. `written`: returns where tasks write them; then the files are
-        returned. For sessions; use :meth:`__call__`, :meth:`tagged`, :meth:`late` or :meth:`start`."""
+        """Return what a call, `tagged` or `late` returns, depending on `wanted`. `written`: returns where tasks write the
+        results, given their columns; then this returns the files."""
         from thalweg.runtime.spark.joins import attach
 
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
