@@ -400,8 +400,8 @@ class Join(AdaptiveBase):
     def attached(
         self, streams: Mapping[str, Any], wanted: JoinRows, written: Callable[[Any], TaskSink] | None = None
     ) -> Any:
-        """Return what a call, `tagged` or `late` returns, depending on `wanted`. `written`: returns where tasks write the
-        results, given their columns; then this returns the files."""
+        """Return what a call, `tagged` or `late` returns, depending on `wanted`. `written` returns where tasks write
+        results, given their columns; then the files are returned."""
         from thalweg.runtime.spark.joins import attach
 
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
