@@ -91,7 +91,7 @@ def test_every_reader_reads_the_same_values(spark: SparkSession, written: dict[s
     paths = [f"{written[sink]}/*.parquet" for sink in ("tasks", "spark")]
     database = duckdb.connect()
     seen: list[Any] = [
-        database.execute(f"SELECT * FROM read_parquet('{path}') ORDER BY a_id").to_arrow_table() for path in paths
+        database.sql(f"SELECT * FROM read_parquet('{path}') ORDER BY a_id").to_arrow_table() for path in paths
     ]
     assert seen[0].schema == seen[1].schema
     assert str(seen[0].to_pylist()) == str(seen[1].to_pylist())
