@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import Chosen, check_classified, classifies
 from thalweg.deprecated import current_arguments
+from thalweg.errors import PlanError
 from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import Objective
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from thalweg.runtime.local.joins import ArrowSource
     from thalweg.runtime.local.rounds import Rounds
+    from thalweg.runtime.spark.joins.task_sink import TaskSink
+    from thalweg.runtime.spark.sink.result_sink import ResultSink
 
 
 def join(
@@ -225,6 +228,8 @@ class Join(AdaptiveBase):
         if given.get("policy") is not None:
             check_classified(_texts(plan), settings.policy)
         self._was_attached = False
+        self._started: tuple[ResultSink, Any] | None = None
+        """The sink and the trigger of the last start."""
 
     def __call__(self, /, **streams: Any) -> Any:
         """Join Spark DataFrames.
@@ -255,7 +260,7 @@ class Join(AdaptiveBase):
         >>> joined.columns  # doctest: +SKIP
         ['a_k', 'a_ts', 'b_k', 'b_ts', 'event_time']
         """
-        return self._attached(streams, JoinRows.RESULTS)
+        return self.attached(streams, JoinRows.RESULTS)
 
     def tagged(self, /, **streams: Any) -> Any:
         """Join Spark DataFrames and also return the rows that are not joined because they are late or have no time.
@@ -284,7 +289,7 @@ class Join(AdaptiveBase):
         >>> joined = j.tagged(a=clicks, b=buys)  # doctest: +SKIP
         >>> results, late = joined.where("lost IS NULL"), joined.where("lost IS NOT NULL")  # doctest: +SKIP
         """
-        return self._attached(streams, JoinRows.TAGGED)
+        return self.attached(streams, JoinRows.TAGGED)
 
     def late(self, /, **streams: Any) -> Any:
         """Return only the rows that are not joined because they are late or have no time, with the columns of `tagged`.
@@ -313,16 +318,97 @@ class Join(AdaptiveBase):
         >>> j = tw.join(on="a.k = b.k", window="10 seconds", time="ts")
         >>> query = j.late(a=clicks, b=buys).writeStream.format("console").start()  # doctest: +SKIP
         """
-        return self._attached(streams, JoinRows.LATE)
+        return self.attached(streams, JoinRows.LATE)
 
-    def _attached(self, streams: Mapping[str, Any], wanted: JoinRows) -> Any:
+    def start(
+        self,
+        /,
+        path: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        format: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        trigger: str | Mapping[str, Any] | None = None,
+        name: str | None = None,
+        sink: str | None = None,
+        **streams: Any,
+    ) -> Any:
+        """Join Spark streams and write the results in the background.
+
+        Parquet files on a local disk are written by the tasks that find the results, which is faster than Spark's own
+        sink (docs/joins.md, "Writing files"). Each result is written exactly once. ``j.explain(...)`` shows who writes,
+        and why.
+
+        Parameters
+        ----------
+        path, format, options
+            Where the results go, as in Spark's ``writeStream``. If a path is given, the default is
+            ``format="parquet"``. The options ``compression``, ``maxRecordsPerFile`` and ``partitionBy`` (a list of
+            columns) apply to both sinks.
+        checkpoint
+            The folder of the checkpoint. A restart continues with the sink that the checkpoint was created with.
+        trigger
+            ``"10 seconds"``, ``"availableNow"``, or a dict of the arguments of ``writeStream.trigger``.
+        name
+            The name of the Spark query.
+        sink
+            ``"spark"`` to use Spark's own sink, ``"tasks"`` to fail if tasks cannot write. By default tasks write if
+            they can.
+        streams
+            One DataFrame per stream; at least one is streaming.
+
+        Returns
+        -------
+        pyspark.sql.streaming.StreamingQuery
+            Its ``lastProgress.observedMetrics["written"]`` has the files, rows and bytes that tasks wrote in the last
+            micro-batch.
+
+        Raises
+        ------
+        PlanError
+            If an argument is invalid, or a query with the same checkpoint is running.
+        CheckpointError
+            If the checkpoint was created with another sink or path.
+
+        Examples
+        --------
+        >>> import thalweg as tw
+        >>> j = tw.join(on="a.k = b.k", window="10 seconds", time="ts")
+        >>> query = j.start(path="joined", checkpoint="joined-checkpoint", a=clicks, b=buys)  # doctest: +SKIP
+        """
+        from thalweg.runtime.spark.sink.join_start import start_join
+
+        taken = sorted(
+            {"path", "checkpoint", "format", "options", "trigger", "name", "sink"} & {*self._plan.graph.aliases}
+        )
+        if taken:
+            raise PlanError(
+                f"start(): {taken[0]!r} is an argument of start, so no stream can have this name; rename it in on="
+            )
+        if not any(getattr(df, "isStreaming", False) for df in streams.values()):
+            raise PlanError("start() needs a streaming DataFrame; write finished data with j(...).write")
+        kind = format or ("parquet" if path is not None else None)
+        if kind is None:
+            raise PlanError("start() needs a place for the results: give path=..., or format='console', 'noop'")
+        to, saved = (None if place is None else os.fspath(place) for place in (path, checkpoint))
+        query, opened = start_join(
+            _session_of(streams), lambda written: self.attached(streams, JoinRows.RESULTS, written), kind, to,
+            dict(options or {}), trigger, saved, name, sink,
+        )  # fmt: skip
+        self._started = opened, trigger
+        return query
+
+    def attached(
+        self, streams: Mapping[str, Any], wanted: JoinRows, written: Callable[[Any], TaskSink] | None = None
+    ) -> Any:
+        """Return what a call, `tagged` or `late` returns, depending on `wanted`. `written` returns where tasks write
+        results, given their columns; then the files are returned."""
         from thalweg.runtime.spark.joins import attach
 
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
         self._was_attached = True
         sink = self._sink(settings.events)
         joined, fetch = attach(
-            self._classified(settings), settings, streams, sink, wanted, self._statistics, self._estimates
+            self._classified(settings), settings, streams, sink, wanted, self._statistics, self._estimates, written
         )
         self._await(fetch)
         return joined
@@ -398,7 +484,11 @@ class Join(AdaptiveBase):
             placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
             placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},
         )  # fmt: skip
-        return explain_layout(layout, settings, self.report(), self._estimates)
+        written: tuple[str, ...] = ()
+        if self._started is not None:
+            sink, trigger = self._started
+            written = sink.sentences(layout.buckets, trigger)
+        return explain_layout(layout, settings, self.report(), self._estimates, written)
 
     def over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
         """Join Arrow data without Spark.

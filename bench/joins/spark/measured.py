@@ -13,7 +13,7 @@ from bench.joins.spark.expected import Results
 from bench.joins.spark.query_run import BatchProgress
 from bench.joins.spark.scenario import StreamScenario
 from bench.joins.spark.slope import Slope, slope_of
-from bench.joins.spark.variants import AGAIN, OURS, ROCKSDB, SPARK, VARIANTS, Ran
+from bench.joins.spark.variants import AGAIN, FILES, FILES_AGAIN, OURS, ROCKSDB, SPARK, VARIANTS, Ran
 
 BENCH = "joins on spark"
 
@@ -59,6 +59,7 @@ class Measured:
                 },
                 **({"aa_spread": [round(value, 4) for value in aa]} if (aa := self.aa()) else {}),
                 "checkpoint_bytes_per_batch": round(self.checkpoint_bytes(name)),
+                "written_bytes_per_batch": round(self.written_bytes(name)),
                 "state_rows": self.steady(name)[-1].state_rows,
                 "state_bytes": self.median(name, lambda batch: batch.state_bytes),
                 **({"window_bytes": run.window_bytes(run.batches[-1].number)} if (run := rounds[-1]).records else {}),
@@ -84,6 +85,10 @@ class Measured:
         """Return the mean of the batches that count, because snapshots are written only in some batches."""
         return statistics.mean(batch.checkpoint_bytes for batch in self.steady(name))
 
+    def written_bytes(self, name: str) -> float:
+        """Return the mean size of the files of results of a batch; 0 if nothing is written."""
+        return statistics.mean(batch.written_bytes for batch in self.steady(name))
+
     def ratio(self, name: str, to: str) -> tuple[float, float, float]:
         """Return the median, least and greatest ratio of all rounds: below 1 is faster."""
         found = [
@@ -101,7 +106,8 @@ class Measured:
 
     def aa(self) -> tuple[float, float] | None:
         """Return the least and the greatest ratio of ours to itself: differences within them are noise."""
-        return self.ratio(AGAIN, OURS)[1:] if AGAIN in self.runs else None
+        pairs = ((AGAIN, OURS), (FILES_AGAIN, FILES))
+        return next((self.ratio(again, ours)[1:] for again, ours in pairs if again in self.runs), None)
 
     def slope(self, name: str) -> Slope | None:
         """Return the slope of the last round; None if it is too short."""

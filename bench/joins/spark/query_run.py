@@ -16,6 +16,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from bench.joins.spark.cpu_clock import CpuClock
 from bench.joins.spark.expected import Results, checksum
@@ -50,6 +51,8 @@ class BatchProgress:
     jvm_ms: float = 0.0
     python_ms: float = 0.0
     """CPU times of the JVM and of its Python workers."""
+    written_bytes: int = 0
+    """The size of the files of results, as a mean over the batches of a run; 0 if nothing is written."""
 
     @property
     def ms(self) -> int:
@@ -70,18 +73,29 @@ class BatchProgress:
 def run(
     spark: SparkSession, build: Callable[[], DataFrame], settings: Mapping[str, str], checkpoint: Path
 ) -> list[BatchProgress]:
-    """Run a query to its end, with these settings of the session."""
-    cores = {"spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
-    with CpuClock() as clock, configured(spark, {**ALWAYS, **cores, **settings}):
+    """Run a query whose results are dropped to its end, with these settings of the session."""
+
+    def start() -> StreamingQuery:
         results = build()
         aliases = [name.removesuffix("_id") for name in results.columns if name.endswith("_id")]
-        query = (
+        return (
             results.observe(_CHECKED, F.count(F.lit(1)).alias("rows"), F.expr(f"{checksum(aliases)} AS value"))
             .writeStream.format("noop")
             .option("checkpointLocation", str(checkpoint))
             .trigger(availableNow=True)
             .start()
         )
+
+    return followed(spark, start, settings, checkpoint)
+
+
+def followed(
+    spark: SparkSession, start: Callable[[], StreamingQuery], settings: Mapping[str, str], checkpoint: Path
+) -> list[BatchProgress]:
+    """Start a query with these settings of the session, and return what Spark reports of its batches."""
+    cores = {"spark.sql.shuffle.partitions": str(spark.sparkContext.defaultParallelism)}
+    with CpuClock() as clock, configured(spark, {**ALWAYS, **cores, **settings}):
+        query = start()
         query.awaitTermination()
     forget_state(spark)
     reported = [_batch(json.loads(progress.json)) for progress in query.recentProgress]

@@ -103,14 +103,14 @@ def three_way(rows: int, name: str = "three-way") -> StreamScenario:
     )
 
 
-def star(rows: int) -> StreamScenario:
+def star(rows: int, name: str = "star") -> StreamScenario:
     """The shortest windows first: fewest rows find a partner there. The times of the shortest go on: they end first."""
     order = sorted(SHARES, key=SHARES.__getitem__)
     tree: Tree = order[0]
     for alias in order[1:]:
         tree = (tree, alias)
     return StreamScenario(
-        "star",
+        name,
         rows,
         {alias: {"k": cycle(n)} for n, alias in enumerate(SHARES)},
         (tuple(f"{alias}.k" for alias in SHARES),),
@@ -123,11 +123,11 @@ def star(rows: int) -> StreamScenario:
     )
 
 
-def chain(rows: int) -> StreamScenario:
+def chain(rows: int, name: str = "chain") -> StreamScenario:
     """Pairs with pairs: three in a row, joined with the fourth, would keep half as much again."""
     keys = uniform(max(rows, 1))
     return StreamScenario(
-        "chain",
+        name,
         rows,
         {"a": {"k": keys}, "b": {"k": keys, "m": keys}, "c": {"m": keys, "n": keys}, "d": {"n": keys}},
         (("a.k", "b.k"), ("b.m", "c.m"), ("c.n", "d.n")),

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from bench.page import Line, tables_of_runs
 from bench.table import short
 
+OURS, FILES = "ours", "ours files"
+"""The variants that others are divided by, in scenarios whose results are dropped and in those with files."""
 BEGIN, END = "<!-- tables of joins on spark -->", "<!-- end of tables of joins on spark -->"
 
 
@@ -67,8 +69,9 @@ def _rates(lines: list[Line]) -> list[str]:
     ]
     rows.append("|---|---:|---:|---|---:|---:|---:|---:|---:|")
     for line in _variants(lines):
-        to_ours = line["ratio_to"].get("ours", [1.0])[0]
-        cpu = line["cpu_ratio_to"].get("ours", 1.0)
+        ours = OURS if OURS in line["ratio_to"] else FILES
+        to_ours = line["ratio_to"].get(ours, [1.0])[0]
+        cpu = line["cpu_ratio_to"].get(ours, 1.0)
         rows.append(
             f"| {line['scenario']} | {line['batch_rows']:,} | {line['results_per_row']:.2f} | {line['variant']} "
             f"| {line['rows_per_second']:,} | {line['batch_ms_median']:,.0f} | {to_ours:.2f} "

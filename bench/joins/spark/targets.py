@@ -6,14 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.joins.spark.agenda import CHAIN, LARGE, LONG, SMALL, STAR
+from bench.joins.spark.agenda import CHAIN, CHAIN_FILES, LARGE, LARGE_FILES, LONG, SMALL, SMALL_FILES, STAR, STAR_FILES
 from bench.joins.spark.measured import BENCH, Measured
 from bench.joins.spark.slope import ERRORS
-from bench.joins.spark.variants import OURS, ROCKSDB, SPARK
+from bench.joins.spark.variants import BY_SPARK, FILES, OURS, ROCKSDB, SPARK, SPARK_FILES
 
 TIMES_SPARK = {SMALL: 5.0, LARGE: 15.0, STAR: None, CHAIN: None}
 """None: there is no target, and only the ratio is reported."""
 STAR_OF_THREE_WAY = 0.5
+TIMES_SPARK_TO_FILES = {SMALL_FILES: 5.0, LARGE_FILES: 14.0, STAR_FILES: None, CHAIN_FILES: None}
+TIMES_TODAY = 1.7
+"""How many times as fast as Spark's sink after our join, where there is no target for Spark's join."""
+BYTES_OF_SPARK = 1.1
 
 Line = dict[str, Any]
 
@@ -31,12 +35,29 @@ def targets(done: Mapping[str, Measured]) -> list[Line]:
             least = min(measured.checkpoint_bytes(store) for store in (SPARK, ROCKSDB) if store in measured.runs)
             value = measured.checkpoint_bytes(OURS) / least
             lines.append(_line(name, "checkpoint bytes over those of Spark's join", value, 1.0 if limit else None))
+    for name, limit in TIMES_SPARK_TO_FILES.items():
+        if name in done:
+            lines += _of_files(name, done[name], limit)
     if SMALL in done and STAR in done:
         value = done[STAR].rows_per_second(OURS) / done[SMALL].rows_per_second(OURS)
         lines.append(_line(STAR, "rate over that of three-way", value, STAR_OF_THREE_WAY, least=True))
     if LONG in done and (slope := done[LONG].slope(OURS)) is not None:
         growth = _line(LONG, "growth of the batch time per batch, ms", slope.ms, round(ERRORS * slope.error, 4))
         lines.append({**growth, "error": round(slope.error, 4)})
+    return lines
+
+
+def _of_files(name: str, measured: Measured, limit: float | None) -> list[Line]:
+    """Return the targets of results in Parquet files."""
+    lines = []
+    today = None if limit is not None else TIMES_TODAY
+    for against, least in ((SPARK_FILES, limit), (BY_SPARK, today)):
+        ratio, low, high = measured.ratio(against, FILES)
+        cpu = measured.cpu_ratio(against, FILES)
+        spread = {"against": against, "spread": [round(low, 2), round(high, 2)], "of_cpu_time": round(cpu, 2)}
+        lines.append({**_line(name, f"times as fast as {against}", ratio, least, least=True), **spread})
+    value = measured.written_bytes(FILES) / measured.written_bytes(SPARK_FILES)
+    lines.append(_line(name, f"bytes of results over those of {SPARK_FILES}", value, BYTES_OF_SPARK))
     return lines
 
 

@@ -4,6 +4,8 @@
 - `spark-rocksdb`: the same with RocksDB and its changelog. Tried once with the other formats of Spark 4.3's join state
   too: see docs/benchmarks-joins.md.
 - `ours`: `tw.join(...)` with default settings. `ours again`: the A/A control.
+- The same into Parquet files: `spark files` by Spark's sink after Spark's join, `ours files` and its A/A control by the
+  tasks of our join, `ours files by spark` by Spark's sink after our join.
 """
 
 from __future__ import annotations
@@ -12,18 +14,23 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import thalweg as tw
 from bench.joins.spark.by_hand import joined
+from bench.joins.spark.parquet_run import run_to_files
 from bench.joins.spark.query_run import BatchProgress, run
 from bench.joins.spark.stream_files import StreamFiles
 from bench.spark_variants import REPORTED_WITHIN_S
 from thalweg.events import JoinObserved, read
 
 SPARK, ROCKSDB, OURS, AGAIN = "spark", "spark-rocksdb", "ours", "ours again"
+SPARK_FILES, FILES, FILES_AGAIN, BY_SPARK = "spark files", "ours files", "ours files again", "ours files by spark"
 _PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
 ON_HEAP = {"spark.sql.streaming.stateStore.providerClass": f"{_PROVIDERS}.HDFSBackedStateStoreProvider"}
 IN_ROCKSDB = {
@@ -56,12 +63,22 @@ class SparkVariant:
     settings: dict[str, str] = field(default_factory=dict)
     reports: bool = False
     """Whether the query writes event records."""
+    start: Callable[[SparkSession, StreamFiles, Path, Path, Path], StreamingQuery] | None = None
+    """Starts a query that writes Parquet files, given a file for event records, a checkpoint and a folder; None if
+    results are dropped."""
 
     def run(self, spark: SparkSession, files: StreamFiles) -> Ran:
         """Run it once, with its own checkpoint, which is deleted afterwards."""
         with tempfile.TemporaryDirectory(prefix="thalweg-bench-", dir=files.folder) as folder:
             events = Path(folder) / "events.jsonl"
-            batches = run(spark, lambda: self.build(spark, files, events), self.settings, Path(folder) / "checkpoint")
+            place, start = Path(folder) / "checkpoint", self.start
+            if start is None:
+                batches = run(spark, lambda: self.build(spark, files, events), self.settings, place)
+            else:
+                batches = run_to_files(
+                    spark, partial(start, spark, files, events, place), self.settings, place, Path(folder) / "out",
+                    files.scenario.aliases,
+                )  # fmt: skip
             return Ran(batches, tuple(_event_records(events, len(batches))) if self.reports else ())
 
 
@@ -75,6 +92,23 @@ def ours(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
     scenario = files.scenario
     made: DataFrame = tw.join(on=scenario.on, window=scenario.window, time="ts", events=events)(**files.streams(spark))
     return made
+
+
+def by_hand_to_files(spark: SparkSession, files: StreamFiles, events: Path, place: Path, out: Path) -> StreamingQuery:
+    """Start Spark's own join, with Spark's sink."""
+    writer = by_hand(spark, files, events).writeStream.format("parquet").trigger(availableNow=True)
+    return writer.option("checkpointLocation", str(place)).start(str(out))
+
+
+def ours_to_files(
+    sink: str, spark: SparkSession, files: StreamFiles, events: Path, place: Path, out: Path
+) -> StreamingQuery:
+    """Start our join, whose tasks or whose Spark write the results."""
+    scenario, streams = files.scenario, dict[str, Any](files.streams(spark))
+    started: StreamingQuery = tw.join(on=scenario.on, window=scenario.window, time="ts", events=events).start(
+        path=out, checkpoint=place, trigger="availableNow", sink=sink, **streams
+    )
+    return started
 
 
 def _event_records(events: Path, batches: int) -> list[JoinObserved]:
@@ -97,5 +131,9 @@ VARIANTS = {
         SparkVariant(ROCKSDB, by_hand, {**IN_ROCKSDB, **JOIN_FORMAT}),
         SparkVariant(OURS, ours, IN_ROCKSDB, reports=True),
         SparkVariant(AGAIN, ours, IN_ROCKSDB, reports=True),
+        SparkVariant(SPARK_FILES, by_hand, ON_HEAP, start=by_hand_to_files),
+        SparkVariant(FILES, ours, IN_ROCKSDB, reports=True, start=partial(ours_to_files, "tasks")),
+        SparkVariant(FILES_AGAIN, ours, IN_ROCKSDB, reports=True, start=partial(ours_to_files, "tasks")),
+        SparkVariant(BY_SPARK, ours, IN_ROCKSDB, reports=True, start=partial(ours_to_files, "spark")),
     )
 }

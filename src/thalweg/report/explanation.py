@@ -31,6 +31,7 @@ from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid,
 from thalweg.report.saved_file import PAGE, save_as
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
+SINK = "Who writes the results"
 """Titles of paragraphs that `Explanation` also has as attributes."""
 
 

@@ -22,7 +22,7 @@ from thalweg.plan.join_shape import Shape, nodes_of, to_text
 from thalweg.plan.objective import objective_of
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
-from thalweg.report.explanation import ADAPTS, NOTES, Explanation, Paragraph
+from thalweg.report.explanation import ADAPTS, NOTES, SINK, Explanation, Paragraph
 from thalweg.report.filter_explain import latest_run, most_routes
 from thalweg.report.join_report import JoinReport
 from thalweg.report.join_sentences import probes
@@ -57,9 +57,10 @@ class JoinLayout:
 
 def explain_layout(
     layout: JoinLayout, settings: JoinSettings, report: JoinReport = NOTHING_RAN,
-    estimates: JoinEstimates | None = None,
+    estimates: JoinEstimates | None = None, sink: tuple[str, ...] = (),
 ) -> Explanation:  # fmt: skip
-    """Explain how a join will run on Spark. `report` has what was counted so far, `estimates` what is known before."""
+    """Explain how a join will run on Spark. `report` has what was counted so far, `estimates` what is known before,
+    `sink` who writes the results of the last start."""
     plan, streaming = layout.binding.plan, layout.streaming
     graph = plan.graph
     where = "a Spark stream" if streaming else "Spark, on finished data"
@@ -77,6 +78,7 @@ def explain_layout(
         compared.paragraph,
         Paragraph("Time", tuple(_time(streams, layout, settings)), wrapped=True),
         Paragraph("Limits", tuple(_limits(settings, streaming)), wrapped=True),
+        Paragraph(SINK, sink, wrapped=True),
         Paragraph(ADAPTS, (_adapts(settings, graph, compared, "separately in each bucket"),), wrapped=True),
     )
     tree = _tree(plan, settings, compared.shape, descriptions, report)

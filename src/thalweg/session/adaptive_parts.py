@@ -40,6 +40,8 @@ class AdaptiveParts:
     """The times of the micro-batches of a Spark stream."""
     busy: float = BUSY
     """The share of the time in which the query may be busy, with ``trigger="auto"``."""
+    sink: tuple[str, ...] = ()
+    """Sentences about who writes the results of a Spark stream; empty if it was not started."""
 
     def add(self, name: str, part: AdaptivePart) -> None:
         """Add a part with a name."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         virtual,
     )  # not its Costs: in the reference, the name alone could be that of policies
     from thalweg.runtime.local.operator import Operator
+    from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.session.query_rounds import Turns
 
 SETS_ASIDE = 's.query(..., on_error="dead-letter")'
@@ -223,7 +224,8 @@ class ContinuousQuery:
         if times is not None:
             intervals = batch_paragraph(times, _held_seconds(plan), self._busy)
         return explanation(
-            plan, where, report, self.name, is_finished=finished, compared=compared, intervals=intervals
+            plan, where, report, self.name, is_finished=finished, compared=compared, intervals=intervals,
+            sink=parts.sink,
         )  # fmt: skip
 
     def _compared(self, plan: QueryPlan, report: QueryReport, *, is_finished: bool) -> ComparedPlans | None:
@@ -454,6 +456,7 @@ class ContinuousQuery:
         trigger: str | Mapping[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         busy: float | None = None,
+        sink: str | None = None,
     ) -> Handle:
         """Start the query, which writes its results in the background.
 
@@ -473,6 +476,11 @@ class ContinuousQuery:
         busy
             With ``trigger="auto"``: the share of the time in which the query may be busy, between 0 and 1; 0.7 by
             default.
+        sink
+            For Spark streams: who writes the results. By default, Parquet files on a local disk are written by the
+            tasks that find the results of a join (docs/sql.md), and Spark's own sink writes everything else;
+            ``run.explain()`` shows which, and why. ``"spark"`` asks for Spark's sink; ``"tasks"`` fails if tasks cannot
+            write.
 
         Returns
         -------
@@ -499,11 +507,11 @@ class ContinuousQuery:
         """
         to, saved = (None if place is None else os.fspath(place) for place in (path, checkpoint))
         with self._running.lock:
-            return self._start(to, format, dict(options or {}), trigger, saved, busy)
+            return self._start(to, format, dict(options or {}), trigger, saved, busy, sink)
 
     def _start(
         self, path: str | None, format: str | None, options: dict[str, Any], trigger: Any, checkpoint: str | None,
-        busy: float | None,
+        busy: float | None, sink: str | None,
     ) -> Handle:  # fmt: skip
         check_busy(busy, trigger)
         if self.name is not None and self._running.named(self.name):
@@ -515,9 +523,9 @@ class ContinuousQuery:
             raise PlanError(f"start() needs a place for the results: give path=..., or {others}")
         if streaming:
             self._busy = BUSY if busy is None else float(busy)
-            handle: Handle = self._stream(path, kind, options, trigger, checkpoint)
+            handle: Handle = self._stream(path, kind, options, trigger, checkpoint, sink)
         else:
-            for given, value in (("trigger", trigger), ("checkpoint", checkpoint)):
+            for given, value in (("trigger", trigger), ("checkpoint", checkpoint), ("sink", sink)):
                 if value is not None:
                     raise PlanError(
                         f"{given}={value!r} is only for Spark streams; remove it, because this run reads finished data"
@@ -527,7 +535,13 @@ class ContinuousQuery:
         return handle
 
     def _stream(
-        self, path: str | None, kind: str, options: dict[str, str], trigger: Any, checkpoint: str | None
+        self,
+        path: str | None,
+        kind: str,
+        options: dict[str, str],
+        trigger: Any,
+        checkpoint: str | None,
+        sink: str | None,
     ) -> StreamRun:
         from thalweg.runtime.spark.sql.checkpoint_plan import stored_times
         from thalweg.runtime.spark.sql.start import AUTO, Start, automatic_trigger, checkpoint_of, start_stream
@@ -536,21 +550,23 @@ class ContinuousQuery:
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
 
-        def made(plan: QueryPlan, buckets: int | None) -> Any:
+        def made(plan: QueryPlan, buckets: int | None, written: Callable[[Any], TaskSink] | None) -> Any:
             run.plan, run.buckets = plan, buckets
-            return run.dataframe()
+            return run.dataframe() if written is None else run.files(written)
 
         spark = self._spark
         if self._batch_times is None:
             self._batch_times = (None if place is None else stored_times(spark, place)) or BatchTimes()
         if trigger == AUTO:
             trigger = automatic_trigger(self._batch_times, self._busy)
-        start = Start(kind, path, options, trigger, place, self.name)
+        start = Start(kind, path, options, trigger, place, self.name, sink)
 
         def placed(places: FilterPlaces) -> QueryPlan:
             return self._placed(run.plan.policy, places)
 
-        query = start_stream(spark, run.plan, placed, made, self._parsed, self._args, start)
+        query, run.parts.sink = start_stream(
+            spark, run.plan, placed, made, run.after_join, self._parsed, self._args, start
+        )
         run.parts.batch_times, run.parts.busy = self._batch_times, self._busy
         self._parts = run.parts
         handle = StreamRun(self, run, query, place)

@@ -14,7 +14,7 @@ from thalweg.plan.query_plan import Branch, QueryPlan
 from thalweg.plan.window import as_written
 from thalweg.report import Explanation, JoinReport, MeshView, Report
 from thalweg.report.estimate_sentences import cost_sentence, kept_sentence, rate_sentence, source_sentence
-from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, Paragraph
+from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, SINK, Paragraph
 from thalweg.report.filter_explain import filter_meshes, rows_and_kept
 from thalweg.report.join_explain import (
     KEPT_CHANGES,
@@ -40,10 +40,10 @@ SET_ASIDE = (
 
 def explanation(
     plan: QueryPlan, where: str, report: QueryReport, name: str | None = None, *, is_finished: bool = False,
-    compared: ComparedPlans | None = None, intervals: Paragraph = NO_INTERVALS,
+    compared: ComparedPlans | None = None, intervals: Paragraph = NO_INTERVALS, sink: tuple[str, ...] = (),
 ) -> Explanation:  # fmt: skip
     """Explain a plan, exactly as it runs. `is_finished`: it runs on Spark over finished data. `compared`: the plans of
-    its join that were compared. `intervals`: what is known of its micro-batches."""
+    its join that were compared. `intervals`: what is known of its micro-batches. `sink`: who writes its results."""
     counted = _counted(report)
     physical = _Physical(plan, counted, is_finished, compared)
     estimates = tuple(
@@ -56,8 +56,8 @@ def explanation(
         (("Logical plan", logical(plan.query)), (f"Physical plan, for {where}", physical.tree())),
         (
             Paragraph(ESTIMATES, estimates), *([compared.paragraph] if compared is not None else []),
-            intervals, Paragraph(ADAPTS, physical.adapts()), Paragraph(NOTES, notes),
-            Paragraph(RESULT, columns),
+            intervals, Paragraph(SINK, sink, wrapped=True), Paragraph(ADAPTS, physical.adapts()),
+            Paragraph(NOTES, notes), Paragraph(RESULT, columns),
         ),
         () if compared is None else compared.candidates, None if compared is None else compared.curves,
         tuple(mesh for name, each in report.parts for mesh in _meshes(name, each)),

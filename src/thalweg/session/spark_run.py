@@ -17,12 +17,15 @@ from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
+from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.session.adaptive_parts import AdaptiveParts
 from thalweg.session.conditions import predicates
 from thalweg.session.query_classifiers import classifiers_of_filter, classifiers_of_join
 from thalweg.session.query_settings import QuerySettings
 
 if TYPE_CHECKING:
+    from thalweg.runtime.spark.joins.task_sink import TaskSink
+    from thalweg.runtime.spark.sql.after_join import AfterJoin
     from thalweg.runtime.spark.sql.plan_dataframe import SparkPlan
 
 
@@ -49,6 +52,16 @@ class SparkRun:
     def dataframe(self) -> Any:
         """Return the DataFrame of the results; nothing runs yet."""
         return self._made(lambda plan: plan.dataframe())
+
+    def files(self, written: Callable[[Any], TaskSink]) -> Any:
+        """Return a DataFrame of the files of the results, which tasks write; nothing runs yet."""
+        return self._made(lambda plan: plan.files(written))
+
+    def after_join(self, plan: QueryPlan) -> AfterJoin:
+        """Return what tasks do with joined rows before they write them."""
+        from thalweg.runtime.spark.sql.after_join import AfterJoin
+
+        return AfterJoin.of(plan, self.functions, redact=self.settings.redact)
 
     def failed(self, column: str) -> Any:
         """Return a DataFrame of the rows that are set aside, with a column of what was raised; nothing runs yet."""
@@ -84,12 +97,19 @@ class SparkRun:
         self.parts.add(node.id, made)
         return made.attached(df, wanted, column)
 
-    def join(self, node: WindowJoin, frames: Mapping[str, Any], *, late: bool = False) -> Any:
-        """Apply the join of the plan as an adaptive join."""
+    def join(
+        self,
+        node: WindowJoin,
+        frames: Mapping[str, Any],
+        *,
+        late: bool = False,
+        written: Callable[[Any], TaskSink] | None = None,
+    ) -> Any:
+        """Apply the join of the plan as an adaptive join. `written`: its tasks write the results there."""
         plan = window_join_plan(node)
         plan = replace(plan, classify_by=classifiers_of_join(self.plan, plan))
         estimates = estimates_of_query(plan, self.plan.estimates.sources)
         made = Join(plan, {**self.settings.given_to_join(), "buckets": self.buckets}, estimates=estimates)
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
-        return made.late(**frames) if late else made(**frames)
+        return made.attached(frames, JoinRows.LATE if late else JoinRows.RESULTS, written)

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 
 from bench.joins.spark import __main__ as command
 from bench.joins.spark import table
-from bench.joins.spark.agenda import LARGE, LONG, SMALL, STAR
+from bench.joins.spark.agenda import IN_FILES, LARGE, LONG, SMALL, SMALL_FILES, STAR
 from bench.joins.spark.expected import checksum, expected
 from bench.joins.spark.measured import Measured
 from bench.joins.spark.query_run import BatchProgress
@@ -185,3 +185,18 @@ def _batch(number: int, ms: int, checkpoint_bytes: int) -> BatchProgress:
     return BatchProgress(
         number, 30, (1, 1), {"triggerExecution": ms, "addBatch": ms}, 0.0, 0, 0, checkpoint_bytes, jvm_ms=ms
     )
+
+
+@pytest.mark.slow
+def test_a_quick_run_into_files(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every batch is checked against DuckDB: results that are not in the files end the run."""
+    assert command.main(["--quick", "--scenario", SMALL_FILES], spark) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    variants = {line["variant"]: line for line in lines if "variant" in line}
+    assert tuple(variants) == IN_FILES
+    assert all(line["written_bytes_per_batch"] > 0 for line in variants.values())
+    assert [line["target"] for line in lines if "target" in line] == [
+        "times as fast as spark files", "times as fast as ours files by spark",
+        "bytes of results over those of spark files",
+    ]  # fmt: skip
+    assert any("| three-way-files |" in row for row in table.tables(lines))

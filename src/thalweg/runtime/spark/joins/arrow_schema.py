@@ -19,7 +19,7 @@ _ZONE = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).pa
 
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """Return the schema, in the order of the columns. Types that Arrow lacks are left out; they may never be needed."""
-    return pa.schema([(f.name, kind) for f in df.schema if (kind := _type(f.dataType)) is not None])
+    return pa.schema([(f.name, kind) for f in df.schema if (kind := arrow_type(f.dataType)) is not None])
 
 
 def refuse_uncarried(alias: str, df: DataFrame, select: Iterable[str] | None, streaming: bool) -> None:
@@ -30,13 +30,14 @@ def refuse_uncarried(alias: str, df: DataFrame, select: Iterable[str] | None, st
             continue
         kind = field.dataType.simpleString()
         remedy = "leave it out with select=, or cast it to a string or a struct"
-        if _type(field.dataType) is None:
+        if arrow_type(field.dataType) is None:
             raise PlanError(f"{alias}.{field.name} is {kind}, which Arrow does not support; {remedy}")
         if streaming and _opaque(field.dataType):
             raise PlanError(f"{alias}.{field.name} is {kind}, which stateful operators of PySpark lose; {remedy}")
 
 
-def _type(kind: DataType) -> pa.DataType | None:
+def arrow_type(kind: DataType) -> pa.DataType | None:
+    """Return the Arrow type of a Spark type; None if there is none."""
     try:
         return to_arrow_type(kind, **_ZONE)  # type: ignore[arg-type]
     except (PySparkException, TypeError):

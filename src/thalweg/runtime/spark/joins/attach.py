@@ -17,6 +17,7 @@ from functools import partial, reduce
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from thalweg.errors import PlanError, nearest
@@ -48,6 +49,7 @@ from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_packed_watermark
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
+from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, ROWS, TaskSink
 from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
@@ -58,6 +60,8 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 PACKED = "bucket int, stream int, first long, latest long, chunk binary"
 MOST_TABLE_BYTES, MOST_TABLE_ROWS = 256_000_000, 10_000_000
 """The limits for a table, which every worker holds, and which is sent with the task."""
+WRITTEN = "written"
+"""The name under which the progress of a query counts files, rows and bytes that tasks wrote."""
 PARALLELISM = 8
 """The number of buckets if the configuration does not say how many tasks run at once."""
 
@@ -120,9 +124,11 @@ def attach(
     wanted: JoinRows = JoinRows.RESULTS,
     known: Knowledge = NOTHING_KNOWN,
     estimates: JoinEstimates | None = None,
+    written: Callable[[StructType], TaskSink] | None = None,
 ) -> tuple[DataFrame, ObservationFetch | None]:
     """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed. `known`: what
-    was declared of the streams. `estimates`: what is known of the join before the start."""
+    was declared of the streams. `estimates`: what is known of the join before the start. `written`: returns where tasks
+    write the results, which have these columns; then the rows of the DataFrame are the files."""
     layout = lay_out(plan, settings, frames, known)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
@@ -153,6 +159,11 @@ def attach(
         {alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables}, layout.followed, wanted, ahead,
         idle, choice, chart,
     )  # fmt: skip
+    columns = _columns(task, frames)
+    if written is not None:
+        assert layout.streaming
+        task = replace(task, sink=written(StructType(columns.fields[:-1])))
+        columns = from_arrow_schema(task.output)
     packed = []
     # sorted: a checkpoint identifies sources by position, and conditions may be written in another order
     for alias in sorted(plan.streams):
@@ -170,7 +181,6 @@ def attach(
             df = with_packed_watermark(df, binding.lateness[alias])
         packed.append(df)
     together = reduce(DataFrame.union, packed)
-    columns = _columns(task, frames)
     metric = f"thalweg_{identity}"
     work = F.collect_list(F.col(WORK)).alias("work")
 
@@ -184,13 +194,21 @@ def attach(
         joined = together.groupBy("bucket").transformWithStateInPandas(
             JoinProcessor(task), columns, "Append", "EventTime",
             # rows that are set aside are older than the watermark, which the column of a watermark must not contain
-            eventTimeColumnName=EVENT_TIME if wanted is JoinRows.RESULTS else "",
+            eventTimeColumnName=EVENT_TIME if wanted is JoinRows.RESULTS and written is None else "",
         )  # fmt: skip
     else:
         spread = together.repartition(len(layout.buckets), "bucket").sortWithinPartitions("bucket", "first")
         joined = spread.mapInArrow(partial(join_finished, task), columns)
     observed, fetch = with_observed_work(joined, metric, work, report, identity, unasked=settings.events is not None)
-    return observed.filter(F.col(WORK).isNull()).drop(WORK), fetch
+    rows = observed.filter(F.col(WORK).isNull()).drop(WORK)
+    return rows if written is None else rows.observe(WRITTEN, *_counted_files()), fetch
+
+
+def _counted_files() -> list[Column]:
+    """Return what the progress of a query says about the files of a micro-batch."""
+    none = F.lit(0).cast("long")
+    sums = [F.coalesce(F.sum(F.col(name)), none).alias(name) for name in (ROWS, BYTES)]
+    return [F.count(F.col(FILE)).alias("files"), *sums]
 
 
 def _now(ahead: int) -> Column:

@@ -104,7 +104,10 @@ class JoinProcessor(StatefulProcessor):
         # the time in which the query did not run does not make a stream idle
         active = dict(kept.head.active) if kept.head.start == start else {}
         clock = BatchTimes(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
-        for out in redacted(run_round(task, kept, rows, clock, active), task.settings.redact):
+        results = run_round(task, kept, rows, clock, active)
+        if task.sink is not None:
+            results = map(task.files, task.sink.written(results, bucket, name))
+        for out in redacted(results, task.settings.redact):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
             yield _frame(out)

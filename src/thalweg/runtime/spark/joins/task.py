@@ -24,6 +24,8 @@ from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
 from thalweg.runtime.memory_share import memory_share
+from thalweg.runtime.sink.staged_files import StagedFile
+from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, FILE_SCHEMA, ROWS, TaskSink
 
 FORMAT = "format 2"
 """The format of chunks, of hashes and of the buckets they lead to. State of another format cannot be used."""
@@ -63,6 +65,8 @@ class JoinTask:
     """The plan that was chosen from what is known before the start; None if too little is known."""
     chart: PlanChart | None = None
     """The chart that the plan follows; None if it follows none, or if too little is known before the start."""
+    sink: TaskSink | None = None
+    """Where tasks write the results; None if Spark writes them."""
 
     @cached_property
     def query(self) -> str:
@@ -114,7 +118,9 @@ class JoinTask:
 
     @cached_property
     def output(self) -> pa.Schema:
-        """The schema of the output, including the column `WORK`."""
+        """The schema of the output, including the column `WORK`: one row per file, if tasks write the results."""
+        if self.sink is not None:
+            return pa.schema([*FILE_SCHEMA, pa.field(WORK, pa.string())])
         fields = self.binding.output if self.tagged is None else self.tagged.schema
         return pa.schema([*fields, pa.field(WORK, pa.string())])
 
@@ -123,13 +129,25 @@ class JoinTask:
         if self.wanted is JoinRows.LATE:
             loop.find_late(alias, rows)
             return
+        if self.sink is not None:
+            yield from loop.process(alias, rows)  # not `output`: these are the rows of the files
+            return
         for out in loop.process(alias, rows):
             yield self._with_work(out if self.tagged is None else self.tagged.results(out))
 
     def _with_work(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, pa.string())], schema=self.output)
 
-    def row(self, rows: int = 1, **columns: Any) -> pa.RecordBatch:
+    def files(self, files: list[StagedFile]) -> pa.RecordBatch:
+        """Return one row per file of results."""
+        columns = {
+            FILE: pa.array([file.to_json() for file in files], pa.string()),
+            ROWS: pa.array([file.rows for file in files], pa.int64()),
+            BYTES: pa.array([file.size for file in files], pa.int64()),
+        }
+        return self.row(len(files), **columns)
+
+    def row(self, rows: int = 1, /, **columns: Any) -> pa.RecordBatch:
         """Return rows that are null except in these columns."""
         return pa.RecordBatch.from_arrays(
             [columns.get(field.name, pa.nulls(rows, field.type)) for field in self.output], schema=self.output

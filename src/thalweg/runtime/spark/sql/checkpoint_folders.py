@@ -23,10 +23,20 @@ def qualified(spark: SparkSession, path: str) -> str:
     """Return a path in a unique form."""
     if not hasattr(spark, "_jvm"):
         return plain_path(path)
-    place, files = _hadoop(spark, path)
+    place, files = opened_path(spark, path)
     found = str(files.makeQualified(place).toUri().toString())
     local = re.match(r"file:(?://)?(?=/)", found)
     return found.rstrip("/") if local is None else os.path.realpath(str(place.toUri().getPath()))
+
+
+def hadoop_path(spark: SparkSession, path: str) -> str:
+    """Return where Spark finds a path, with links as they are: an absolute path if it is on a local disk, otherwise a
+    URI."""
+    place, files = opened_path(spark, path)
+    found = files.makeQualified(place).toUri()
+    if str(found.getScheme()) == "file":
+        return str(found.getPath()).rstrip("/") or "/"
+    return str(found.toString())
 
 
 def plain_path(path: str) -> str:
@@ -89,7 +99,7 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
             raise
     # without a Spark job, and without interpreting [ and { in a path as patterns
     jvm: Any = spark._jvm
-    place, files = _hadoop(spark, path)
+    place, files = opened_path(spark, path)
     if not files.exists(place):
         return None
     found: list[str] = []
@@ -103,7 +113,7 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
     return found
 
 
-def _hadoop(spark: SparkSession, path: str) -> tuple[Any, Any]:
+def opened_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """Return the path, and the file system it is on."""
     jvm: Any = spark._jvm
     place = jvm.org.apache.hadoop.fs.Path(path)

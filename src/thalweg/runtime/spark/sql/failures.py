@@ -26,7 +26,8 @@ _OURS = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _SPARKS = re.compile(
-    r"\[(?!STREAM_FAILED|FAILED_EXECUTE_UDF|TASK_WRITE_FAILED|PYTHON_EXCEPTION|USER_RAISED_EXCEPTION\] \nthalweg\.)"
+    r"\[(?!STREAM_FAILED|FAILED_EXECUTE_UDF|TASK_WRITE_FAILED|PYTHON_EXCEPTION|FOREACH_BATCH_USER_FUNCTION_ERROR|"
+    r"USER_RAISED_EXCEPTION\] \nthalweg\.)"
     r"([A-Z][A-Z_.]+)\] "
     r"(.+?)(?:\. (?:Use|Correct|If necessary|Please|To |Set )|\.?\s*SQLSTATE|\n|\Z)"
 )

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError
 from thalweg.plan.expression import Expression, Ref
@@ -38,6 +39,7 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_watermark
+from thalweg.runtime.spark.joins.task_sink import TaskSink
 from thalweg.runtime.spark.sql.aggregates import aggregate
 from thalweg.runtime.spark.sql.carried_errors import as_text, failing, passing, refuse_failed
 from thalweg.runtime.spark.sql.columns import column
@@ -59,8 +61,15 @@ class SparkAdaptiveOperators(Protocol):
         of the errors, if rows that failed are wanted."""
         ...
 
-    def join(self, node: WindowJoin, frames: Mapping[str, DataFrame], *, late: bool = False) -> DataFrame:
-        """Return the joined rows, or those that arrive too late to be joined."""
+    def join(
+        self,
+        node: WindowJoin,
+        frames: Mapping[str, DataFrame],
+        *,
+        late: bool = False,
+        written: Callable[[StructType], TaskSink] | None = None,
+    ) -> DataFrame:
+        """Return the joined rows, or those that arrive too late to be joined, or the files that tasks write."""
         ...
 
 
@@ -85,6 +94,13 @@ class SparkPlan:
     def dataframe(self) -> DataFrame:
         """Return the results. Errors of Spark are raised as they are."""
         return self._rows(self._root)
+
+    def files(self, written: Callable[[StructType], TaskSink]) -> DataFrame:
+        """Return the files of the results, which the tasks of the join write. `written` returns where, and what they do
+        with joined rows."""
+        join = join_of(self._root)
+        assert isinstance(join, WindowJoin)
+        return self._adaptive.join(join, self._frames(join), written=written)
 
     def failed(self, column: str) -> DataFrame:
         """Return the rows that are set aside, with a column of what was raised."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError
 from thalweg.optimizer.choose_order import with_order
@@ -18,6 +19,9 @@ from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.spark.joins.attach import parallelism
+from thalweg.runtime.spark.sink.request import SinkRequest
+from thalweg.runtime.spark.sink.result_sink import ResultSink, Written
+from thalweg.runtime.spark.sql.after_join import AfterJoin, obstacle
 from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
 from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
@@ -37,25 +41,28 @@ class Start:
     """The folder of the checkpoint; None if Spark uses a temporary one."""
     name: str | None
     """The name of the query, if it has one."""
+    sink: str | None = None
+    """Who writes the results, if the user asks for it."""
 
 
 def start_stream(
     spark: SparkSession,
     plan: QueryPlan,
     placed: Callable[[FilterPlaces], QueryPlan],
-    made: Callable[[QueryPlan, int | None], DataFrame],
+    made: Callable[[QueryPlan, int | None, Written | None], DataFrame],
+    after: Callable[[QueryPlan], AfterJoin],
     parsed: Query,
     args: Mapping[str, str],
     start: Start,
-) -> StreamingQuery:
-    """Start a query on Spark.
+) -> tuple[StreamingQuery, tuple[str, ...]]:
+    """Start a query on Spark. Return it, and sentences about who writes its results.
 
     `placed` returns the plan with conditions in other places, and `made` the DataFrame of a plan, joined in a number of
-    buckets. Choices of the plan that affect its state are taken from the checkpoint. `parsed` is the query as written,
+    buckets, or that of the files that its tasks write. `after` returns what tasks do with joined rows before they write
+    them. Choices of the plan that affect its state are taken from the checkpoint. `parsed` is the query as written,
     with the values of its parameters in `args`.
     """
-    triggered = _trigger(start.trigger)
-    options, place = dict(start.options), start.checkpoint
+    place = start.checkpoint
     begun, buckets = None, None
     if place is not None:
         found = content_of(spark, place, parsed.question)
@@ -68,25 +75,37 @@ def start_stream(
         begun = None if found is None else pinned(found, place, mine, plan)
         if begun is not None:
             plan, buckets = _as_begun(plan, begun), begun.state.buckets
-        options["checkpointLocation"] = place
-    writer = made(plan, buckets).writeStream.format(start.kind).options(**options).outputMode("append")
+    sink = ResultSink(spark, SinkRequest.of(start.kind, start.path, start.options, place, start.sink), obstacle(plan))
+
+    def results(joined: StructType) -> tuple[StructType, AfterJoin]:
+        nodes = after(plan)
+        return nodes.schema(spark, joined), nodes
+
+    writer = sink.writer(lambda written: made(plan, buckets, written), results)
     if start.name is not None:
         writer = writer.queryName(start.name)
-    if triggered:
-        try:
-            writer = writer.trigger(**triggered)
-        except Exception as error:  # an error of PySpark, Java or Python
-            raise _wrong_trigger(start.trigger) from error
+    writer = triggered(writer, start.trigger)
     if place is not None and begun is None:
         pin(spark, place, mine)
     try:
-        with spark_errors():
-            query: StreamingQuery = writer.start(start.path) if start.path is not None else writer.start()
+        with sink.pinned(), spark_errors():
+            query: StreamingQuery = sink.start(writer)
     except PlanError:
         if place is not None and begun is None:
             unpin(spark, place)
         raise
-    return query
+    return query, sink.sentences(buckets or _buckets(spark), start.trigger)
+
+
+def triggered(writer: Any, trigger: str | Mapping[str, Any] | None) -> Any:
+    """Return a DataStreamWriter with a trigger; None is Spark's default."""
+    arguments = _trigger(trigger)
+    if not arguments:
+        return writer
+    try:
+        return writer.trigger(**arguments)
+    except Exception as error:  # an error of PySpark, Java or Python
+        raise _wrong_trigger(trigger) from error
 
 
 def _as_begun(plan: QueryPlan, begun: CheckpointPlan) -> QueryPlan:

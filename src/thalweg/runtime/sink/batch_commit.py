@@ -1,0 +1,129 @@
+"""Makes the files of a micro-batch visible, all of them exactly once, however often the micro-batch is run.
+
+The driver calls `commit` with the files of the successful tasks. Its steps can be interrupted after any of them:
+
+1. The list of the files is written at once as `.thalweg/<batch>.json`. From here on it is decided which files are the
+   results of the micro-batch. If it is run again, this list is used and the files of the later run are dropped, because
+   they may divide the same rows differently.
+2. The files are moved to their final names. A move that was done before is skipped.
+3. The micro-batch is added to Spark's log of the folder (`sink_log`). Spark's readers see its files now.
+4. The list and everything else in `.thalweg` of this and earlier micro-batches is removed.
+
+A micro-batch that is in Spark's log already is not written again. So a reader that uses the log sees a micro-batch as a
+whole. A reader that lists `*.parquet` sees each row once; it may see some files of the newest micro-batch before the
+others, and never one that is taken back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+
+from thalweg.errors import QueryError
+from thalweg.runtime.sink.hidden_folder import DRAFT, HIDDEN, create_once
+from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
+from thalweg.runtime.sink.staged_files import StagedFile, cannot_write
+
+OWNER = "query"
+"""The file with the id of the query whose results are in the folder."""
+
+
+class BatchCommit:
+    """The commits of one query into one folder."""
+
+    def __init__(self, folder: str, settings: LogSettings | None = None) -> None:
+        self._folder = folder
+        self._log = SinkLog(folder, settings)
+
+    def commit(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
+        """Make the files visible. Return False if the results of the micro-batch were visible already."""
+        if not os.path.isdir(self._folder):
+            raise QueryError(
+                f"the folder {self._folder} of the results does not exist any more; mount or restore it, and start the "
+                "query again: it continues with this micro-batch"
+            )
+        try:
+            return self._commit(query, batch, files)
+        except OSError as error:
+            raise cannot_write(self._folder, error) from error
+
+    def _commit(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
+        os.makedirs(self._hidden(), exist_ok=True)
+        self._claim(query)
+        latest = self._log.latest()
+        if latest is not None and batch <= latest:
+            self._clean_up(batch)
+            return False
+        decided = self._decide(batch, files)
+        for file in decided:
+            self._move(file)
+        self._log.add(batch, [file.final for file in decided])
+        self._clean_up(batch)
+        return True
+
+    def _claim(self, query: str) -> None:
+        """Raise a QueryError if the folder has the results of another query. The numbers of its micro-batches would be
+        taken for those of this one."""
+        path = self._hidden(OWNER)
+        if not os.path.exists(path) and create_once(self._folder, f"{HIDDEN}/{OWNER}", query.encode()):
+            return
+        with open(path, encoding="utf-8") as file:
+            owner = file.read()
+        if owner != query:
+            raise QueryError(
+                f"the folder {self._folder} has the results of another query, which was started from another "
+                "checkpoint; give this query a new folder, or start it from the checkpoint of these results"
+            )
+
+    def _decide(self, batch: int, files: Sequence[StagedFile]) -> Sequence[StagedFile]:
+        """Return the files that are the results of the micro-batch."""
+        path = self._hidden(f"{batch}.json")
+        content = json.dumps([asdict(file) for file in files]).encode()
+        while not create_once(self._folder, f"{HIDDEN}/{batch}.json", content):
+            with open(path, encoding="utf-8") as file:
+                decided = [StagedFile(**each) for each in json.load(file)]
+            if all(self._is_there(each.final) or self._is_there(each.staged) for each in decided):
+                return decided
+            # files of the earlier run were lost, and nothing of it is in Spark's log
+            for each in decided:
+                with suppress(FileNotFoundError):
+                    os.unlink(self._path(each.final))
+            os.unlink(path)
+        return files
+
+    def _move(self, file: StagedFile) -> None:
+        if "/" in file.final:
+            os.makedirs(os.path.dirname(self._path(file.final)), exist_ok=True)
+        try:
+            os.rename(self._path(file.staged), self._path(file.final))
+        except FileNotFoundError:
+            if not self._is_there(file.final):
+                raise QueryError(
+                    f"a file of results that a task has written to {self._hidden()} is not there. If workers are on "
+                    "other machines, the folder must be on a disk that they and the driver share; otherwise it was "
+                    "removed. Start the query again: it continues with this micro-batch"
+                ) from None
+
+    def _clean_up(self, batch: int) -> None:
+        """Remove what this and earlier micro-batches have left. Files that cannot be removed now are tried again by the
+        next commit."""
+        for name in os.listdir(self._hidden()):
+            number, _, ending = name.partition(".")
+            with suppress(OSError):
+                if name.endswith(DRAFT) or (number.isdigit() and int(number) <= batch and ending == "json"):
+                    os.unlink(self._hidden(name))
+                elif number.isdigit() and int(number) <= batch:
+                    shutil.rmtree(self._hidden(name))
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+    def _hidden(self, name: str = "") -> str:
+        return os.path.join(self._folder, HIDDEN, name)
+
+    def _is_there(self, name: str) -> bool:
+        return os.path.exists(self._path(name))

@@ -1,0 +1,33 @@
+"""The folder `.thalweg` in a folder of results, with all that is not a result: readers do not look into it."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from contextlib import suppress
+
+HIDDEN = ".thalweg"
+DRAFT = ".draft"
+"""The ending of files that are not complete."""
+
+
+def create_once(folder: str, name: str, content: bytes) -> bool:
+    """Create a file in a folder of results with all of its content at once, unless it exists. Return whether this call
+    created it. The hidden folder must exist: a process that is killed leaves its draft there."""
+    path = os.path.join(folder, name)
+    draft = os.path.join(folder, HIDDEN, f"{uuid.uuid4().hex}{DRAFT}")
+    try:
+        with open(draft, "wb") as file:
+            file.write(content)
+        try:
+            os.link(draft, path)  # fails if the file exists, unlike a rename
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links
+            if os.path.exists(path):
+                return False
+            os.rename(draft, path)
+        return True
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft)

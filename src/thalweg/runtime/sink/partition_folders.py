@@ -1,0 +1,65 @@
+"""The folders of `partitionBy`, named as Spark and Hive name them.
+
+>>> folder_name("day", "2024-03-10"), folder_name("a=b", "50%: x"), folder_name("k", None)
+('day=2024-03-10', 'a%3Db=50%25%3A x', 'k=__HIVE_DEFAULT_PARTITION__')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""Stands for null and for an empty text, as in Spark."""
+_ESCAPED = {*map(chr, range(1, 0x20)), *"\"#%'*/:=?\\\x7f{[]^"}
+
+
+def can_partition(kind: pa.DataType) -> bool:
+    """Whether a column of this type can be in the names of folders. Spark writes other types in its own notations."""
+    return any(
+        check(kind)
+        for check in (pa.types.is_string, pa.types.is_signed_integer, pa.types.is_boolean, pa.types.is_date32)
+    )
+
+
+def folder_name(column: str, value: object) -> str:
+    """Return the name of the folder of one value."""
+    if isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, date):
+        text = value.isoformat()
+    else:
+        text = "" if value is None else str(value)
+    return f"{_escaped(column)}={_escaped(text) if text else NO_VALUE}"
+
+
+def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of each folder, without the columns in its name.
+
+    >>> table = pa.table({"day": [1, 2, 1], "n": [5, 6, 7]})
+    >>> [(folder, rows.to_pydict()) for folder, rows in partitions(table, ["day"])]
+    [('day=1', {'n': [5, 7]}), ('day=2', {'n': [6]})]
+    """
+    rest = table.drop_columns(list(by))
+    if table.num_rows == 0:
+        return
+    codes = np.zeros(table.num_rows, np.int64)
+    for column in by:
+        # pyarrow has no codes of equal values over chunks but those of a dictionary
+        encoded = pc.dictionary_encode(table[column].combine_chunks(), null_encoding="encode")
+        codes = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy(zero_copy_only=False)
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # small again, so that no product overflows
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    for begin, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
+        rows = order[begin:end]
+        names = [folder_name(column, table[column][int(rows[0])].as_py()) for column in by]
+        yield "/".join(names), rest.take(pa.array(rows))
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"%{ord(character):02X}" if character in _ESCAPED else character for character in text)

@@ -1,0 +1,148 @@
+"""The log of a folder of results, `_spark_metadata`, in the format of Spark's own file sink.
+
+Spark's readers, in batch and as a stream, see exactly the files in this log. So Spark can read a folder that Thalweg
+writes, and its sink can continue it. There is one file per micro-batch, with a line per file of results. Every tenth
+micro-batch (`spark.sql.streaming.fileSink.log.compactInterval`) the file has all lines so far and is named
+`<batch>.compact`; earlier ones are removed some time later. The rules are those of Spark's `CompactibleFileStreamLog`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from thalweg.runtime.sink.hidden_folder import HIDDEN, create_once
+
+NAME = "_spark_metadata"
+VERSION = b"v1"
+BLOCK_SIZE = 33_554_432
+"""What Hadoop says for a local disk."""
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """Spark's settings of the log, with its defaults."""
+
+    interval: int = 10
+    """`spark.sql.streaming.fileSink.log.compactInterval`"""
+    deletes: bool = True
+    """`spark.sql.streaming.fileSink.log.deletion`"""
+    cleanup_delay_s: float = 600.0
+    """`spark.sql.streaming.fileSink.log.cleanupDelay`"""
+    retained: int = 100
+    """`spark.sql.streaming.minBatchesToRetain`"""
+
+
+class SinkLog:
+    """The log of one folder, on a local disk."""
+
+    def __init__(self, folder: str, settings: LogSettings | None = None) -> None:
+        self._results, self._folder = folder, os.path.join(folder, NAME)
+        self._settings = settings or LogSettings()
+
+    def latest(self) -> int | None:
+        """Return the latest micro-batch in the log; None if there is none."""
+        return max(self._batches(), default=None)
+
+    def add(self, batch: int, files: list[str]) -> None:
+        """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
+        it is. A micro-batch that is there already stays as it is."""
+        os.makedirs(os.path.join(self._results, HIDDEN), exist_ok=True)
+        os.makedirs(self._folder, exist_ok=True)
+        present = self._batches()
+        interval = self._interval(present)
+        lines = [self._line(name) for name in files]
+        if (batch + 1) % interval:
+            # Spark reads every file since the last compact one; some are missing if the folder was emptied
+            for earlier in range(max(0, (batch + 1) // interval * interval - 1), batch):
+                if earlier not in present:
+                    self._write(f"{earlier}{'' if (earlier + 1) % interval else '.compact'}", [])
+            self._write(str(batch), lines)
+            return
+        before: list[bytes] = []
+        for earlier in range(max(0, batch - interval), batch):
+            if earlier in present:
+                before += self._lines(present[earlier])
+        self._write(f"{batch}.compact", before + lines)
+        self._delete_expired(batch, interval)
+
+    def _batches(self) -> dict[int, str]:
+        """Return the names of the files by micro-batch. A compact file replaces the other of its micro-batch."""
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return {}
+        found: dict[int, str] = {}
+        for name in sorted(names):
+            if matched := re.fullmatch(r"(\d+)(\.compact)?", name):
+                found[int(matched[1])] = name
+        return found
+
+    def _interval(self, present: dict[int, str]) -> int:
+        """Return the interval of an existing log, whatever the setting is now."""
+        compact = sorted(batch for batch, name in present.items() if name.endswith(".compact"))
+        if not compact:
+            return self._settings.interval
+        if len(compact) > 1:
+            return compact[-1] - compact[-2]
+        return fitting_interval(self._settings.interval, compact[0])
+
+    def _lines(self, name: str) -> list[bytes]:
+        with open(os.path.join(self._folder, name), "rb") as file:
+            version, *lines = file.read().split(b"\n")
+        assert version == VERSION, f"{NAME}/{name} has the version {version!r}"
+        return [line for line in lines if line]
+
+    def _line(self, name: str) -> bytes:
+        path = os.path.join(self._results, name)
+        found = os.stat(path)
+        line = {
+            "path": uri_of(path), "size": found.st_size, "isDir": False,
+            "modificationTime": found.st_mtime_ns // 1_000_000, "blockReplication": 1, "blockSize": BLOCK_SIZE,
+            "action": "add",
+        }  # fmt: skip
+        return json.dumps(line, separators=(",", ":")).encode()
+
+    def _write(self, name: str, lines: list[bytes]) -> None:
+        with suppress(FileNotFoundError):  # Hadoop's checksum of an earlier file of this name
+            os.unlink(os.path.join(self._folder, f".{name}.crc"))
+        create_once(self._results, f"{NAME}/{name}", b"\n".join([VERSION, *lines]))
+
+    def _delete_expired(self, batch: int, interval: int) -> None:
+        settings = self._settings
+        least = batch - settings.retained
+        if not settings.deletes or interval > least:
+            return
+        first_kept = least - least % interval - 1
+        expired = time.time() - settings.cleanup_delay_s
+        for each, name in self._batches().items():
+            path = os.path.join(self._folder, name)
+            if each < first_kept and os.stat(path).st_mtime <= expired:
+                for file in (path, os.path.join(self._folder, f".{name}.crc")):
+                    with suppress(FileNotFoundError):
+                        os.unlink(file)
+
+
+def fitting_interval(default: int, compact: int) -> int:
+    """Return the interval of a log with one compact file, that of the micro-batch `compact`, as Spark does: the least
+    divisor of its number of micro-batches that is at least the setting, or that number.
+
+    >>> fitting_interval(5, 11), fitting_interval(10, 9), fitting_interval(10, 4), fitting_interval(10, 19)
+    (6, 10, 5, 20)
+    """
+    count = compact + 1
+    return next((each for each in range(default, count // 2 + 1) if default < count // 2 and not count % each), count)
+
+
+def uri_of(path: str) -> str:
+    """Return a path on a local disk as a URI.
+
+    >>> uri_of("/a b/k=x%3Ay/part")
+    'file:///a%20b/k=x%253Ay/part'
+    """
+    return "file://" + quote(path, safe="/!$&'()*+,;=:@-._~")

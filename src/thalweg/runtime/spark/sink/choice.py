@@ -1,0 +1,172 @@
+"""Who writes the results of a streaming query: the tasks that find them, or Spark's own sink.
+
+Results that tasks write need not go back through the JVM. That is only possible for Parquet files on a disk that the
+driver and all workers have, and if nothing after the join needs Spark. A checkpoint continues as it was created.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from thalweg.errors import CheckpointError, PlanError
+from thalweg.runtime.sink.parquet_form import CODECS
+from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
+from thalweg.runtime.sink.sink_log import SinkLog
+from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink
+from thalweg.runtime.spark.sink.request import SPARK, TASKS, SinkRequest
+from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path
+
+_PLAIN = (
+    BinaryType, BooleanType, ByteType, DateType, DayTimeIntervalType, DecimalType, DoubleType, FloatType, IntegerType,
+    LongType, ShortType, TimestampNTZType, TimestampType,
+)  # fmt: skip
+_OPTIONS = {"compression", "parquet.compression", "maxrecordsperfile"}
+"""The options of Spark's sink that tasks understand, in lower case."""
+CODEC, MAX_ROWS = "spark.sql.parquet.compression.codec", "spark.sql.files.maxRecordsPerFile"
+_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "timestamp_micros",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "corrected",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+}
+"""Settings that change what Spark writes, and the only value that a task can follow if a user has set them."""
+
+
+@dataclass(frozen=True)
+class SinkChoice:
+    """Who writes the results, and why."""
+
+    by_tasks: bool
+    why: str
+    folder: str = ""
+    """The folder on the disk, if tasks write."""
+    is_new: bool = True
+    """Whether the checkpoint is new."""
+
+
+def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None) -> SinkChoice:
+    """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results; None if they can. Raise an
+    error if the user or the checkpoint asks for what is not possible."""
+    pinned = None if request.checkpoint is None else pinned_sink(spark, request.checkpoint)
+    reason = obstacle or _obstacle(spark, request)
+    if pinned is not None:
+        return _continued(spark, request, pinned, reason)
+    if request.asked == SPARK:
+        return SinkChoice(False, "sink='spark' asks for it")
+    if reason is None:
+        assert request.checkpoint is not None
+        if is_begun(spark, request.checkpoint):
+            reason = "its checkpoint was created with Spark's sink, and continues with it"
+    if reason is not None:
+        if request.asked == TASKS:
+            raise PlanError(f"sink='tasks' is not possible: {reason}; leave sink= out to let Spark write the results")
+        return SinkChoice(False, reason)
+    assert request.path is not None
+    folder = hadoop_path(spark, request.path)
+    if SinkLog(folder).latest() is not None:
+        raise PlanError(
+            f"path={request.path!r} has results of another query (in {LOG_NAME}), and this one has a new checkpoint; "
+            "give it a new folder, or the checkpoint of these results"
+        )
+    return SinkChoice(True, "they are Parquet files on a local disk, and nothing after the join needs Spark", folder)
+
+
+def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, reason: str | None) -> SinkChoice:
+    """Return the choice of a checkpoint whose results were written by tasks."""
+    place = request.checkpoint
+    if request.asked == SPARK or reason is not None:
+        why = reason or "sink='spark' asks for Spark's"
+        raise CheckpointError(
+            f"the checkpoint {place} was created by a query whose tasks write its results, which is not possible now: "
+            f"{why}. Start the query as it was started then, or give it its own checkpoint and folder"
+        )
+    assert request.path is not None
+    folder = hadoop_path(spark, request.path)
+    if (pinned.folder, pinned.partition_by) != (folder, request.partition_by):
+        raise CheckpointError(
+            f"the checkpoint {place} belongs to results in {pinned.folder}, partitioned by "
+            f"{list(pinned.partition_by)}, and not to {folder}, partitioned by {list(request.partition_by)}; start the "
+            "query with the same path and partitionBy, or give it its own checkpoint"
+        )
+    if not os.path.isdir(folder):
+        raise PlanError(
+            f"path={request.path!r} does not exist, but the checkpoint {place} belongs to the results in it; mount or "
+            "restore the folder, or create it empty to continue without the earlier results"
+        )
+    return SinkChoice(True, "its checkpoint was created this way", folder, is_new=False)
+
+
+def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:
+    """Return why tasks cannot write what was asked for; None if they can."""
+    if request.kind.lower() != "parquet":
+        return f"the format is {request.kind}, and tasks write only Parquet"
+    if request.path is None:
+        return "no path= is given"
+    if not hasattr(spark, "_jvm"):
+        return "on Spark Connect, files cannot be committed with a micro-batch"
+    if request.checkpoint is None:
+        return "it has no checkpoint= of its own"
+    if not hadoop_path(spark, request.path).startswith("/"):
+        return f"{request.path} is not on a local disk"
+    if not (spark.conf.get("spark.master", None) or "").startswith("local"):
+        return "workers are on other machines, which may not have the same disk"
+    for name in request.options:
+        if name.lower() not in _OPTIONS:
+            return f"the option {name} is one of Spark's sink"
+    for name, only in _SETTINGS.items():
+        found = spark.conf.get(name, None)
+        if found is not None and found.lower() != only:
+            return f"{name} is {found}"
+    codec = compression(spark, request)
+    if codec not in CODECS:
+        return f"the compression {codec} is one of Spark's sink"
+    return None
+
+
+def compression(spark: SparkSession, request: SinkRequest) -> str:
+    """Return Spark's name of the codec that was asked for."""
+    return str(request.option("compression") or request.option("parquet.compression") or spark.conf.get(CODEC)).lower()
+
+
+def max_rows(spark: SparkSession, request: SinkRequest) -> int:
+    """Return the maximum number of rows per file; 0 for no limit."""
+    given: Any = request.option("maxrecordsperfile")
+    try:
+        return max(0, int(spark.conf.get(MAX_ROWS) or 0 if given is None else given))
+    except (TypeError, ValueError):
+        raise PlanError(f"maxRecordsPerFile={given!r} is not a whole number; give the most rows of a file") from None
+
+
+def unknown_type(kind: DataType) -> DataType | None:
+    """Return the first type within a type that only Spark can write; None if there is none."""
+    if isinstance(kind, StructType):
+        return next((found for field in kind if (found := unknown_type(field.dataType)) is not None), None)
+    if isinstance(kind, ArrayType):
+        return unknown_type(kind.elementType)
+    if isinstance(kind, MapType):
+        return unknown_type(kind.keyType) or unknown_type(kind.valueType)
+    return None if type(kind) in _PLAIN or kind == StringType() else kind

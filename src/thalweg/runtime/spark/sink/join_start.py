@@ -1,0 +1,45 @@
+"""Starts a join of streams as a Spark streaming query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from thalweg.errors import PlanError
+from thalweg.runtime.spark.sink.request import SinkRequest
+from thalweg.runtime.spark.sink.result_sink import ResultSink, Written
+from thalweg.runtime.spark.sql.requirements import spark_errors
+from thalweg.runtime.spark.sql.start import AUTO, checkpoint_of, triggered
+
+
+def start_join(
+    spark: SparkSession,
+    made: Callable[[Written | None], DataFrame],
+    kind: str,
+    path: str | None,
+    options: Mapping[str, Any],
+    trigger: str | Mapping[str, Any] | None,
+    checkpoint: str | None,
+    name: str | None,
+    sink: str | None,
+) -> tuple[Any, ResultSink]:
+    """Return the running StreamingQuery and its sink. `made` returns the DataFrame of the results, or of the files that
+    tasks write."""
+    if trigger == AUTO:
+        raise PlanError("trigger='auto' is for queries of a session; give an interval, such as '10 seconds'")
+    left = dict(options)
+    place = checkpoint_of(spark, checkpoint, left, path, name)
+    opened = ResultSink(spark, SinkRequest.of(kind, path, left, place, sink), None)
+
+    def unchanged(joined: StructType) -> tuple[StructType, None]:
+        return joined, None
+
+    writer = opened.writer(made, unchanged)
+    if name is not None:
+        writer = writer.queryName(name)
+    writer = triggered(writer, trigger)
+    with opened.pinned(), spark_errors():
+        return opened.start(writer), opened

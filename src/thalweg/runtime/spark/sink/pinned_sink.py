@@ -1,0 +1,66 @@
+"""The file in a checkpoint that says that tasks write the results, and where. Without it, Spark's sink writes them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from thalweg.errors import CheckpointError
+from thalweg.runtime.spark.sql.checkpoint_folders import lines_of, opened_path
+
+NAME = "thalweg-sink"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class PinnedSink:
+    """The sink that a checkpoint was created with."""
+
+    folder: str
+    partition_by: tuple[str, ...]
+
+
+def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
+    """Return the sink of a checkpoint; None if it is new, or Spark's sink writes its results."""
+    lines = lines_of(spark, _path(checkpoint))
+    if not lines:
+        return None
+    found: dict[str, Any] = json.loads(lines[0])
+    if found.get("format") != FORMAT:
+        raise CheckpointError(
+            f"the checkpoint {checkpoint} has a sink of format {found.get('format')}, but this version reads format "
+            f"{FORMAT}; use the version that created it, or give this query its own checkpoint"
+        )
+    return PinnedSink(found["folder"], tuple(found["partitionBy"]))
+
+
+def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
+    """Write the file of a new checkpoint."""
+    content = {"format": FORMAT, "folder": sink.folder, "partitionBy": list(sink.partition_by)}
+    place, files = opened_path(spark, _path(checkpoint))
+    opened = files.create(place, True)
+    try:
+        opened.write(bytearray(json.dumps(content).encode()))
+    finally:
+        opened.close()
+
+
+def unpin_sink(spark: SparkSession, checkpoint: str) -> None:
+    """Remove the file, because the query did not start."""
+    place, files = opened_path(spark, _path(checkpoint))
+    files.delete(place, False)
+
+
+def is_begun(spark: SparkSession, checkpoint: str) -> bool:
+    """Whether a micro-batch of the checkpoint has begun."""
+    place, files = opened_path(spark, f"{checkpoint.rstrip('/')}/offsets")
+    return bool(files.exists(place)) and any(
+        not status.getPath().getName().startswith(".") for status in files.listStatus(place)
+    )
+
+
+def _path(checkpoint: str) -> str:
+    return f"{checkpoint.rstrip('/')}/{NAME}"

@@ -1,0 +1,66 @@
+"""What a user asks for when a query is started: the format, the path, and the options of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg.errors import PlanError
+
+TASKS, SPARK = "tasks", "spark"
+
+
+@dataclass(frozen=True)
+class SinkRequest:
+    """Where results shall go."""
+
+    kind: str
+    """The name of the format in Spark."""
+    path: str | None
+    options: Mapping[str, Any]
+    """The options of Spark's sink, without `partitionBy`."""
+    partition_by: tuple[str, ...]
+    checkpoint: str | None
+    """The folder of the checkpoint; None if Spark uses a temporary one."""
+    asked: str | None
+    """`tasks` or `spark` if the user asks for one of them."""
+
+    @classmethod
+    def of(
+        cls, kind: str, path: str | None, options: Mapping[str, Any], checkpoint: str | None, sink: str | None
+    ) -> SinkRequest:
+        """Check the arguments of a start."""
+        if sink not in (None, TASKS, SPARK):
+            raise PlanError(
+                f"sink={sink!r}: use 'tasks' (the tasks that find results write them), 'spark' (Spark's own sink), or "
+                "leave it out"
+            )
+        rest = {name: value for name, value in options.items() if name.lower() != "partitionby"}
+        by = next((value for name, value in options.items() if name.lower() == "partitionby"), ())
+        return cls(kind, path, rest, _names(by), checkpoint, sink)
+
+    def option(self, *names: str) -> Any:
+        """Return the value of an option, whose name is written in any case; None if it is not given."""
+        return next((value for name, value in self.options.items() if name.lower() in names), None)
+
+    def refuse_unknown_columns(self, columns: Sequence[str]) -> None:
+        """Raise a PlanError if results cannot be partitioned by the columns that were asked for."""
+        for name in self.partition_by:
+            if name not in columns:
+                raise PlanError(
+                    f"partitionBy={list(self.partition_by)!r}: there is no column {name!r}; the columns are "
+                    f"{', '.join(columns)}"
+                )
+        if self.partition_by and set(columns) <= set(self.partition_by):
+            raise PlanError(
+                f"partitionBy={list(self.partition_by)!r} has all columns, so files would have none; leave one out"
+            )
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """Return the columns of `partitionBy`, which is a list, or a text with commas."""
+    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise PlanError(f"partitionBy={given!r}: give the names of columns, each once: ['day', 'country']")
+    return tuple(names)

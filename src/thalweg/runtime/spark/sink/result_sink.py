@@ -1,0 +1,175 @@
+"""Starts a streaming query whose results are written by its tasks, or by Spark's own sink."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from thalweg.errors import PlanError
+from thalweg.formatting import plural
+from thalweg.plan.window import length_of
+from thalweg.runtime.sink.batch_commit import BatchCommit
+from thalweg.runtime.sink.parquet_form import ParquetForm
+from thalweg.runtime.sink.partition_folders import can_partition
+from thalweg.runtime.sink.sink_log import LogSettings
+from thalweg.runtime.sink.staged_files import StagedFile
+from thalweg.runtime.spark.joins.arrow_schema import arrow_type
+from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, TaskSink
+from thalweg.runtime.spark.sink.choice import SinkChoice, choose_sink, compression, max_rows, unknown_type
+from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, unpin_sink
+from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
+
+ROW_METADATA, VERSION = "org.apache.spark.sql.parquet.row.metadata", "org.apache.spark.version"
+"""The keys in the footer of a file from which Spark reads its own types, and how old dates are stored."""
+Written = Callable[[StructType], TaskSink]
+"""Returns where tasks write results that have these columns."""
+
+
+class ResultSink:
+    """The sink of one start of a query."""
+
+    def __init__(self, spark: SparkSession, request: SinkRequest, obstacle: str | None) -> None:
+        """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results."""
+        self._spark, self._request = spark, request
+        self.choice: SinkChoice = choose_sink(spark, request, obstacle)
+
+    def writer(
+        self, made: Callable[[Written | None], DataFrame], after: Callable[[StructType], tuple[StructType, Any]]
+    ) -> Any:
+        """Return the DataStreamWriter. `made` returns the DataFrame of the results, or of the files that tasks write.
+        `after` returns the columns of the results, given those of joined rows, and the function that computes them."""
+
+        def written(joined: StructType) -> TaskSink:
+            columns, compute = after(joined)
+            return TaskSink(self._form(columns), compute)
+
+        if self.choice.by_tasks:
+            try:
+                files = made(written)
+            except NeedsSparkSinkError as error:
+                if self._request.asked == TASKS or not self.choice.is_new:
+                    raise PlanError(f"tasks cannot write these results: {error}; leave sink= out, or use a new "
+                                    "checkpoint") from None  # fmt: skip
+                self.choice = SinkChoice(False, str(error))
+            else:
+                return self._committing(files)
+        request, results = self._request, made(None)
+        request.refuse_unknown_columns(results.columns)
+        writer = results.writeStream.format(request.kind).options(**request.options).outputMode("append")
+        if request.partition_by:
+            writer = writer.partitionBy(*request.partition_by)
+        return self._checkpointed(writer)
+
+    def _checkpointed(self, writer: Any) -> Any:
+        place = self._request.checkpoint
+        return writer if place is None else writer.option("checkpointLocation", place)
+
+    def _committing(self, files: DataFrame) -> Any:
+        commit = BatchCommit(self.choice.folder, _log_settings(self._spark))
+
+        def batch_ended(df: DataFrame, batch: int) -> None:
+            # only rows of the successful attempt of each task arrive
+            found = [StagedFile.from_json(row[0]) for row in df.select(FILE).collect()]
+            query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+            assert query is not None, "foreachBatch runs in the thread of its query"
+            commit.commit(query, batch, found)
+
+        return self._checkpointed(files.writeStream.foreachBatch(batch_ended).outputMode("append"))
+
+    def _form(self, columns: StructType) -> ParquetForm:
+        request, spark = self._request, self._spark
+        request.refuse_unknown_columns(columns.names)
+        fields = []
+        for field in columns:
+            if (unknown := unknown_type(field.dataType)) is not None:
+                raise NeedsSparkSinkError(f"{field.name} contains {unknown.simpleString()}, which only Spark can write")
+            kind = arrow_type(field.dataType)
+            assert kind is not None, field
+            fields.append(pa.field(field.name, kind, field.nullable))
+            if field.name in request.partition_by and not can_partition(kind):
+                raise NeedsSparkSinkError(f"results are partitioned by {field.name}, which is {kind}")
+        stored = StructType([replace_metadata(field) for field in columns if field.name not in request.partition_by])
+        metadata = ((VERSION, spark.version), (ROW_METADATA, stored.json()))
+        return ParquetForm(
+            self.choice.folder, pa.schema(fields), metadata, compression(spark, request), request.partition_by,
+            max_rows(spark, request),
+        )  # fmt: skip
+
+    @contextmanager
+    def pinned(self) -> Any:
+        """Pin the choice in a new checkpoint. It is removed again if the query does not start."""
+        choice, place = self.choice, self._request.checkpoint
+        if not choice.by_tasks or not choice.is_new:
+            yield
+            return
+        assert place is not None
+        try:
+            os.makedirs(choice.folder, exist_ok=True)
+        except OSError as error:
+            raise PlanError(f"path={self._request.path!r} cannot be created: {error.strerror}; give another") from error
+        pin_sink(self._spark, place, PinnedSink(choice.folder, self._request.partition_by))
+        try:
+            yield
+        except BaseException:
+            unpin_sink(self._spark, place)
+            raise
+
+    def start(self, writer: Any) -> Any:
+        """Return the running query of a writer."""
+        path = None if self.choice.by_tasks else self._request.path
+        return writer.start(path) if path is not None else writer.start()
+
+    def sentences(self, buckets: int, trigger: str | Mapping[str, Any] | None) -> tuple[str, ...]:
+        """Return who writes the results and why, and how many files there will be."""
+        choice, by = self.choice, self._request.partition_by
+        if not choice.by_tasks:
+            return (f"Spark's own sink writes the results: {choice.why}",)
+        each = f", for each value of {', '.join(by)}" if by else ""
+        per_hour = files_per_hour(buckets, trigger)
+        often = "" if per_hour is None else f"; with this trigger, up to {per_hour:,} per hour"
+        return (
+            f"the tasks that find results write them to {choice.folder}: {choice.why}",
+            f"at most {plural(buckets, 'file')} per micro-batch, one per bucket{each}{often}",
+        )
+
+
+def files_per_hour(buckets: int, trigger: str | Mapping[str, Any] | None) -> int | None:
+    """Return the most files that a trigger makes per hour; None if it has no fixed interval.
+
+    >>> files_per_hour(2, "10 seconds"), files_per_hour(2, {"availableNow": True})
+    (720, None)
+    """
+    interval = trigger.get("processingTime") if isinstance(trigger, Mapping) else trigger
+    if not isinstance(interval, str) or not re.match(r"\s*\d", interval):
+        return None
+    try:
+        length = length_of(interval, "ms")
+    except ValueError:  # Spark decides whether it is a valid one
+        return None
+    return round(buckets * 3_600_000 / length) if length else None
+
+
+def replace_metadata(field: Any) -> Any:
+    """Return a column without the mark of a watermark, which belongs to the query and not to its results."""
+    return type(field)(field.name, field.dataType, field.nullable)
+
+
+def _log_settings(spark: SparkSession) -> LogSettings:
+    prefix = "spark.sql.streaming.fileSink.log"
+    jvm: Any = spark._jvm
+    delay = spark.conf.get(f"{prefix}.cleanupDelay") or "10m"
+    return replace(
+        LogSettings(),
+        interval=int(spark.conf.get(f"{prefix}.compactInterval") or 10),
+        deletes=(spark.conf.get(f"{prefix}.deletion") or "true") == "true",
+        cleanup_delay_s=jvm.org.apache.spark.network.util.JavaUtils.timeStringAsMs(delay) / 1000,
+        retained=int(spark.conf.get("spark.sql.streaming.minBatchesToRetain") or 100),
+    )

@@ -1,0 +1,200 @@
+"""Commits that are interrupted anywhere and run again: both kinds of readers see every row once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.runtime.sink.folder_readers import listed, logged
+from tests.runtime.sink.interrupted import Killed, killed_at
+from thalweg.errors import QueryError
+from thalweg.runtime.sink.batch_commit import BatchCommit
+from thalweg.runtime.sink.parquet_form import ParquetForm
+from thalweg.runtime.sink.sink_log import LogSettings
+from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
+
+QUERY = "0b5c-query"
+LOG = LogSettings(interval=3)
+SCHEMA = pa.schema([("n", pa.int64()), ("day", pa.int64())])
+
+
+def numbers(batch: int) -> list[int]:
+    return list(range(10 * batch, 10 * batch + 7))
+
+
+def staged(folder: Path, batch: int, cut: int, by: Sequence[str] = ()) -> list[StagedFile]:
+    """The files of two buckets. Runs of one micro-batch may cut the same rows differently."""
+    files: list[StagedFile] = []
+    for bucket, part in enumerate((numbers(batch)[:cut], numbers(batch)[cut:])):
+        writing = StagedFiles(ParquetForm(str(folder), SCHEMA, partition_by=tuple(by)), QUERY, batch, bucket)
+        writing.write(pa.record_batch([part, [n % 2 for n in part]], schema=SCHEMA))
+        files += writing.close()
+    return files
+
+
+def orphans(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / ".thalweg").iterdir() if path.name != "query")
+
+
+@pytest.mark.parametrize("by", [(), ("day",)])
+@pytest.mark.parametrize("batch", [1, 2], ids=["a plain one", "a compact one"])
+def test_a_commit_that_is_killed_at_any_change_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, by: tuple[str, ...]
+) -> None:
+    before = [n for earlier in range(batch) for n in numbers(earlier)]
+    seen_partly = 0
+    for kill in range(100):
+        folder = tmp_path / str(kill)
+        folder.mkdir()
+        for earlier in range(batch):
+            BatchCommit(str(folder), LOG).commit(QUERY, earlier, staged(folder, earlier, 3, by))
+        first = staged(folder, batch, 4, by)
+        ended = False
+        try:
+            with killed_at(kill, monkeypatch):
+                BatchCommit(str(folder), LOG).commit(QUERY, batch, first)
+                ended = True
+        except Killed:
+            pass
+        now = listed(folder)
+        assert len(set(now)) == len(now)
+        assert set(before) <= set(now) <= {*before, *numbers(batch)}
+        assert logged(folder) in (before, sorted(before + numbers(batch)))
+        seen_partly += set(before) < set(now) < {*before, *numbers(batch)}
+        # the same micro-batch again, killed again at the same place, and again
+        for cut, limit in ((5, kill), (2, 10_000)):
+            again = staged(folder, batch, cut, by)
+            try:
+                with killed_at(limit, monkeypatch):
+                    BatchCommit(str(folder), LOG).commit(QUERY, batch, again)
+            except Killed:
+                pass
+            assert set(now) <= set(listed(folder)), "a row that was visible is gone"
+            now = listed(folder)
+            assert len(set(now)) == len(now)
+        assert now == logged(folder) == sorted(before + numbers(batch))
+        assert orphans(folder) == []
+        if ended:
+            break
+    else:
+        pytest.fail("it never came to its end")
+    assert kill > 8
+    assert seen_partly, "no kill was between two files"
+
+
+def test_files_of_tasks_that_failed_or_were_too_late_are_removed(tmp_path: Path) -> None:
+    for attempt in range(3):
+        staged(tmp_path, 0, attempt + 1)  # failed, speculative, or of a killed driver
+    good = staged(tmp_path, 0, 3)
+    assert BatchCommit(str(tmp_path)).commit(QUERY, 0, good)
+    assert orphans(tmp_path) == []
+    staged(tmp_path, 0, 6)  # a task that Spark has given up, and that is still running
+    assert BatchCommit(str(tmp_path)).commit(QUERY, 1, staged(tmp_path, 1, 3))
+    assert orphans(tmp_path) == []
+    assert listed(tmp_path) == logged(tmp_path) == numbers(0) + numbers(1)
+
+
+def test_a_committed_batch_is_not_written_again(tmp_path: Path) -> None:
+    commits = BatchCommit(str(tmp_path), LOG)
+    for batch in range(5):
+        assert commits.commit(QUERY, batch, staged(tmp_path, batch, 3))
+    for batch in (4, 2):
+        assert not commits.commit(QUERY, batch, staged(tmp_path, batch, 5))
+    expected = [n for batch in range(5) for n in numbers(batch)]
+    assert listed(tmp_path) == logged(tmp_path) == expected
+    assert orphans(tmp_path) == []
+
+
+def test_a_log_entry_that_was_removed(tmp_path: Path) -> None:
+    """Its files are visible, and replaced by those of the next run: their names are the same."""
+    commits = BatchCommit(str(tmp_path))
+    for batch in range(2):
+        commits.commit(QUERY, batch, staged(tmp_path, batch, 3))
+    (tmp_path / "_spark_metadata" / "1").unlink()
+    commits.commit(QUERY, 1, staged(tmp_path, 1, 5))
+    assert listed(tmp_path) == logged(tmp_path) == numbers(0) + numbers(1)
+
+
+def test_files_that_were_decided_and_are_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = staged(tmp_path, 0, 3)
+    with pytest.raises(Killed), killed_at(10, monkeypatch):
+        BatchCommit(str(tmp_path)).commit(QUERY, 0, first)
+    decided = json.loads((tmp_path / ".thalweg" / "0.json").read_text())
+    assert [each["final"] for each in decided] == [file.final for file in first]
+    shutil.rmtree(tmp_path / ".thalweg" / "0")
+    BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 5))
+    assert listed(tmp_path) == logged(tmp_path) == numbers(0)
+
+
+def test_a_folder_of_another_query_is_refused(tmp_path: Path) -> None:
+    BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3))
+    with pytest.raises(QueryError, match="results of another query"):
+        BatchCommit(str(tmp_path)).commit("another", 1, [])
+
+
+def test_a_folder_that_vanishes(tmp_path: Path) -> None:
+    folder, aside = tmp_path / "out", tmp_path / "aside"
+    folder.mkdir()
+    commits = BatchCommit(str(folder))
+    commits.commit(QUERY, 0, staged(folder, 0, 3))
+    second = staged(folder, 1, 3)
+    folder.rename(aside)
+    with pytest.raises(QueryError, match=r"does not exist any more; mount or restore it"):
+        commits.commit(QUERY, 1, second)
+    with pytest.raises(QueryError, match=r"does not exist any more; mount or restore it"):
+        staged(folder, 1, 3)
+    aside.rename(folder)
+    commits.commit(QUERY, 1, staged(folder, 1, 5))
+    assert listed(folder) == logged(folder) == numbers(0) + numbers(1)
+    assert orphans(folder) == []
+
+
+def test_a_folder_that_was_emptied_goes_on_without_the_earlier_results(tmp_path: Path) -> None:
+    for batch in range(5):
+        BatchCommit(str(tmp_path), LOG).commit(QUERY, batch, staged(tmp_path, batch, 3))
+    shutil.rmtree(tmp_path)
+    tmp_path.mkdir()
+    for batch in (5, 6, 7, 8, 9):
+        BatchCommit(str(tmp_path), LOG).commit(QUERY, batch, staged(tmp_path, batch, 3))
+        assert listed(tmp_path) == logged(tmp_path)
+
+
+def full(*given: object, **named: object) -> None:
+    raise OSError(28, "No space left on device", "/out/day=secret/file")
+
+
+@pytest.mark.parametrize("step", ["rename", "link", "mkdir"])
+def test_a_full_disk_at_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def commit(cut: int) -> None:
+        BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, cut, ["day"]))
+
+    make: Callable[..., object] = full
+    with monkeypatch.context() as patched:
+        files = staged(tmp_path, 0, 3, ["day"])
+        patched.setattr(os, step, make)
+        if step == "link":  # the way without links is taken, and fails too
+            patched.setattr(os, "rename", make)
+        with pytest.raises(QueryError, match="No space left on device; free space") as raised:
+            BatchCommit(str(tmp_path)).commit(QUERY, 0, files)
+        assert "secret" not in str(raised.value)
+    commit(5)
+    assert listed(tmp_path) == logged(tmp_path) == numbers(0)
+    assert orphans(tmp_path) == []
+
+
+def test_a_disk_that_is_full_for_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    form = ParquetForm(str(tmp_path), SCHEMA)
+    writing = StagedFiles(form, QUERY, 0, 0)
+    writing.write(pa.record_batch([[1], [2]], schema=SCHEMA))
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
+    with pytest.raises(QueryError, match="No space left on device; free space") as raised:
+        writing.close()
+    assert "secret" not in str(raised.value)
+    writing.discard()
+    assert list((tmp_path / ".thalweg" / "0").iterdir()) == []

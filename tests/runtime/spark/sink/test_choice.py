@@ -1,0 +1,148 @@
+"""Who writes the results, and why; what the checkpoint fixes; what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import thalweg as tw
+from tests.runtime.spark.joins.streams import Files, files, rows
+from thalweg.report.explanation import SINK
+from thalweg.runtime.spark.sink.choice import choose_sink
+from thalweg.runtime.spark.sink.request import SinkRequest
+
+PAIRS = "SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k WINDOW 5 SECONDS"
+
+
+def pairs(folder: Path) -> dict[str, Files]:
+    return files(folder, {"a": [rows([0, 3]), rows([7], first_id=2)], "b": [rows([1]), rows([8], first_id=1)]})
+
+
+def session(spark: SparkSession, streams: dict[str, Files]) -> tw.Session:
+    s = tw.session(spark)
+    for name, each in streams.items():
+        s.stream(name, each.stream(spark), time="ts")
+    return s
+
+
+def places(folder: Path) -> dict[str, Any]:
+    return {"path": folder / "out", "checkpoint": folder / "checkpoint", "trigger": "availableNow"}
+
+
+def found(folder: Path) -> list[tuple[Any, ...]]:
+    query = f"SELECT a, b FROM read_parquet('{folder}/out/**/*.parquet') ORDER BY ALL"
+    return duckdb.connect().execute(query).fetchall()
+
+
+@contextmanager
+def configured(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(name)
+
+
+def reason(spark: SparkSession, folder: Path, obstacle: str | None = None, **given: Any) -> str:
+    """Why Spark's sink is chosen; empty if tasks write."""
+    asked: dict[str, Any] = {
+        "kind": "parquet",
+        "path": str(folder / "o"),
+        "options": {},
+        "checkpoint": str(folder / "c"),
+        "sink": None,
+    }
+    choice = choose_sink(spark, SinkRequest.of(**(asked | given)), obstacle)
+    return "" if choice.by_tasks else choice.why
+
+
+def test_the_rule(spark: SparkSession, tmp_path: Path) -> None:
+    assert reason(spark, tmp_path) == ""
+    assert reason(spark, tmp_path, path=f"file://{tmp_path}/o") == ""
+    options: dict[str, Any] = {"compression": "zstd", "maxRecordsPerFile": "10", "partitionBy": "day, country"}
+    assert reason(spark, tmp_path, options=options) == ""
+    assert "format is json" in reason(spark, tmp_path, kind="json")
+    assert "not on a local disk" in reason(spark, tmp_path, path="hdfs://127.0.0.1:9/o")
+    assert "no path=" in reason(spark, tmp_path, path=None)
+    assert "no checkpoint=" in reason(spark, tmp_path, checkpoint=None)
+    assert "the option retention" in reason(spark, tmp_path, options={"retention": "1h"})
+    assert "the compression lz4" in reason(spark, tmp_path, options={"compression": "LZ4"})
+    assert "sink='spark'" in reason(spark, tmp_path, sink="spark")
+    assert reason(spark, tmp_path, "groups need Spark") == "groups need Spark"
+    with configured(spark, "spark.sql.parquet.outputTimestampType", "INT96"):
+        assert "outputTimestampType is INT96" in reason(spark, tmp_path)
+    with configured(spark, "spark.sql.parquet.compression.codec", "lz4"):
+        assert "the compression lz4" in reason(spark, tmp_path)
+    with pytest.raises(tw.PlanError, match=r"sink='tasks' is not possible: the format is csv"):
+        reason(spark, tmp_path, kind="csv", sink="tasks")
+    with pytest.raises(tw.PlanError, match=r"sink='jvm': use 'tasks'"):
+        reason(spark, tmp_path, sink="jvm")
+    with pytest.raises(tw.PlanError, match=r"partitionBy=\['a', 'a'\]: give the names of columns, each once"):
+        reason(spark, tmp_path, options={"partitionBy": ["a", "a"]})
+
+
+def test_a_checkpoint_goes_on_as_it_was_begun(spark: SparkSession, tmp_path: Path) -> None:
+    streams = pairs(tmp_path)
+    s, run = session(spark, streams), places(tmp_path)
+    handle = s.query(PAIRS).start(**run)
+    handle.awaitTermination()
+    assert found(tmp_path) == [(0, 0), (1, 0), (1, 1), (2, 1)]
+    explained = handle.explain().lines(SINK)
+    assert explained[0].startswith(f"the tasks that find results write them to {tmp_path}/out: they are Parquet files")
+    assert explained[1] == "at most 2 files per micro-batch, one per bucket"
+    with pytest.raises(tw.CheckpointError, match=r"whose tasks write its results.*sink='spark' asks for Spark's"):
+        s.query(PAIRS).start(**run, sink="spark")
+    with pytest.raises(
+        tw.CheckpointError, match=r"belongs to results in .*/out, partitioned by \[\], and not to .*/new"
+    ):
+        s.query(PAIRS).start(**run | {"path": tmp_path / "new"})
+    with pytest.raises(tw.CheckpointError, match=r"and not to .*/out, partitioned by \['a'\]"):
+        s.query(PAIRS).start(**run, options={"partitionBy": "a"})
+    with pytest.raises(tw.PlanError, match="has results of another query"):
+        s.query(PAIRS).start(**run | {"checkpoint": tmp_path / "new"})
+    streams["b"].add(rows([9], first_id=2))
+    streams["a"].add(rows([30], first_id=3))
+    again = s.query(PAIRS).start(**run)
+    again.awaitTermination()
+    assert "its checkpoint was created this way" in again.explain().lines(SINK)[0]
+    assert found(tmp_path) == [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]
+
+
+def test_spark_s_own_sink(spark: SparkSession, tmp_path: Path) -> None:
+    """It can be asked for, its checkpoint goes on with it, and partitionBy is not lost."""
+    streams = pairs(tmp_path)
+    s, run = session(spark, streams), places(tmp_path)
+    s.query(PAIRS).start(**run, sink="spark", options={"partitionBy": "a"}).awaitTermination()
+    again = s.query(PAIRS).start(**run, options={"partitionBy": "a"})
+    again.awaitTermination()
+    (sentence,) = again.explain().lines(SINK)
+    assert sentence.startswith("Spark's own sink writes the results: its checkpoint was created with Spark's sink")
+    assert {file.parent.name for file in tmp_path.glob("out/**/*.parquet")} == {"a=0", "a=1", "a=2"}
+    assert sorted(pq.read_table(tmp_path / "out")["b"].to_pylist()) == [0, 0, 1, 1]
+
+
+def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path) -> None:
+    frames: dict[str, Any] = {name: each.stream(spark) for name, each in pairs(tmp_path).items()}
+    j, run = tw.join(on="a.k = b.k", window="5 seconds", time="ts"), places(tmp_path)
+    with pytest.raises(tw.PlanError, match=r"there is no column 'day'; the columns are a_ts, a_k"):
+        j.start(**run, options={"partitionBy": "day"}, **frames)
+    with pytest.raises(tw.PlanError, match=r"trigger='auto' is for queries of a session"):
+        j.start(**run | {"trigger": "auto"}, **frames)
+    with pytest.raises(tw.PlanError, match=r"needs a place for the results"):
+        j.start(**frames)
+    with pytest.raises(tw.PlanError, match=r"needs checkpoint="):
+        j.start(path=tmp_path / "out", **frames)
+    finished: Any = files(tmp_path / "finished", {"a": [rows([0])]})["a"].finished(spark)
+    with pytest.raises(tw.PlanError, match=r"needs a streaming DataFrame"):
+        j.start(**run, a=finished, b=finished)
+    with pytest.raises(tw.PlanError, match=r"'name' is an argument of start, so no stream can have this name"):
+        tw.join(on="a.k = name.k", window="5 seconds", time="ts").start(**run, a=frames["a"])
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "checkpoint").exists()
