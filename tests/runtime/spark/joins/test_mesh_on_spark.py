@@ -74,7 +74,8 @@ class RestlessTask(JoinTask):
 
         def restless(chain: ProbeChain, alias: str) -> FilterLoop[ProbeRows]:
             columns = [Classifier(c, self.binding.schemas[alias].field(c).type, ["x", "y"]) for c in chain.classifiers]
-            policy = RestlessMesh(chain.pipeline, columns, seed=ord(alias), p=0.0, restless=0.6)
+            # with these seeds, each stream has a mesh at the end of its rounds
+            policy = RestlessMesh(chain.pipeline, columns, seed=ord(alias) + 298, p=0.0, restless=0.6)
             return FilterLoop(chain, policy, np.random.default_rng(1), slice_rows=20)
 
         return with_probing(made, restless)
@@ -141,7 +142,7 @@ def test_meshes_change_while_workers_die_and_rounds_are_repeated(
     wait_until(lambda: len(by_start()) >= 3 and "c" in by_start()[-1], "the third start is reported")
     first, *second, third = by_start()
     assert first == {"a"}
-    assert {"a"} <= set.union(*second) <= {"a", "b"}
+    assert set.union(*second) == {"a", "b"}
     assert third == {"a", "c"}
     assert any(sum(rows > 0 for rows in record.route_rows) > 1 for record in routed(events)), "on several routes"
     assert len({record.worker for record in routed(events)}) == 2, "each bucket has meshes of its own"
