@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,16 @@ import pyarrow as pa
 
 from tests.runtime.filters.scripted import Scripted
 from thalweg.adapt import Observation, Verdict
+from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.optimizer.mesh.column_values import key_of, kind_of
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, Node, RouteTree, ValueNode
 from thalweg.plan import Pipeline
+from thalweg.runtime.filters.filter_loop import FilterLoop
+from thalweg.runtime.joins.join_loop import JoinLoop
+from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.multiway_node import MultiwayNode
+from thalweg.runtime.joins.tree_loop import TreeLoop
 
 MOST_ROUTES = 4
 
@@ -57,6 +63,18 @@ class RestlessMesh(Scripted):
         """Begin without a mesh."""
         self.order, self.mesh = order, None
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return the order and the mesh."""
+        return {
+            "policy": "mesh", "order": list(self.order), "mesh": None if self.mesh is None else self.mesh.to_dict()
+        }  # fmt: skip
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Continue with the order and the mesh of another one."""
+        self.order, mesh = tuple(snapshot["order"]), snapshot.get("mesh")
+        self.mesh = None if mesh is None else Mesh.from_dict(mesh)
+        self.meshes = max(self.meshes, self.mesh.version if self.mesh is not None else 0)
+
     def _any_mesh(self) -> Mesh:
         self.meshes += 1
         routes = tuple(self._any_order() for _ in range(self.rng.integers(1, MOST_ROUTES + 1)))
@@ -77,3 +95,17 @@ class RestlessMesh(Scripted):
         one, other = tested[::2], tested[1::2]
         branches = tuple((tuple(values), node) for values, node in ((one, below[0]), (other, below[1])) if values)
         return ValueNode(chosen.name, kind, branches, below[2], below[3])
+
+
+def with_probing(loop: WindowedJoin, make: Callable[[ProbeChain, str], FilterLoop[ProbeRows]]) -> WindowedJoin:
+    """Return a join in which all probes are run by other loops, made of the chain and the name of its rows."""
+    if isinstance(loop, TreeLoop):
+        for node in loop.nodes:
+            if isinstance(node, MultiwayNode):
+                for side, chain in node._chains.items():
+                    node._loops[side] = make(chain, side)
+    else:
+        assert isinstance(loop, JoinLoop)
+        for alias, chain in loop.chains.items():
+            loop.loops[alias] = make(chain, alias)
+    return loop

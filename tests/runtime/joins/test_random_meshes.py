@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.long_run import examples
 from tests.runtime.joins.generated import Case, cases, shapes
-from tests.runtime.joins.restless_mesh import Classifier, RestlessMesh
+from tests.runtime.joins.restless_mesh import Classifier, RestlessMesh, with_probing
 from tests.runtime.joins.test_same_as_duckdb import interleaved
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.optimizer.mesh.column_values import kind_of
@@ -22,11 +22,9 @@ from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, to_text
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.joins.join_binding import JoinBinding
-from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
+from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.multiway_node import MultiwayNode
-from thalweg.runtime.joins.tree_loop import TreeLoop
 
 SEEDS = st.integers(0, 2**32)
 
@@ -64,16 +62,7 @@ class Restless:
         loop = make_join_loop(
             self.binding, options, rng=rng, clock=lambda: 0, tables=self.case.tables, shape=shape
         )  # fmt: skip
-        if isinstance(loop, TreeLoop):
-            for node in loop.nodes:
-                if isinstance(node, MultiwayNode):
-                    for side, chain in node._chains.items():
-                        node._loops[side] = self._restless(chain, side)
-        else:
-            assert isinstance(loop, JoinLoop)
-            for alias, chain in loop.chains.items():
-                loop.loops[alias] = self._restless(chain, alias)
-        return loop
+        return with_probing(loop, self._restless)
 
     def _restless(self, chain: ProbeChain, alias: str) -> FilterLoop[ProbeRows]:
         self.seed += 1
