@@ -35,7 +35,8 @@ Line = dict[str, Any]
 
 
 def one_row(seed: int, steps: float, rows: int = ROWS, rounds: int = ROUNDS) -> Line:
-    """Return by contender evaluations, decisions and CPU time per row: the medians of the rounds."""
+    """Return by contender evaluations, decisions, CPU time and the elapsed time of routing per row: the medians of the
+    rounds."""
     classed = classes(rows, steps, seed)
     batches = batches_of(classed, BATCH_ROWS)
     variants = [

