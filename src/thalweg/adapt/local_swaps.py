@@ -33,7 +33,7 @@ from thalweg.adapt.policy import (
     Verdict,
     better_here,
     known_costs,
-    neighbours,
+    neighbors,
     restored_order,
 )
 from thalweg.adapt.sweep import ENOUGH
@@ -69,7 +69,7 @@ class LocalSwaps:
         self.diagonal: NDArray[np.int64] = np.zeros(n, dtype=np.int64)
         self.beside: NDArray[np.int64] = np.zeros(max(n - 1, 0), dtype=np.int64)
         self._wants = ProfilingRequest(
-            self.settings.p, neighbours(self.order, self.pipeline), together=self.settings.together
+            self.settings.p, neighbors(self.order, self.pipeline), together=self.settings.together
         )
 
     def wants(self) -> ProfilingRequest:

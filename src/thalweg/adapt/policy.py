@@ -7,7 +7,7 @@ is passed in.
 
 A scope says which filters are evaluated on a sampled row, and so which other orders can be judged. There are three.
 `everything` (A-Greedy): all filters after the one that dropped the row; any order can be judged. `one_filter` (Sweep):
-the filter at one position; moving it forward can be judged. `neighbours` (LocalSwaps): the next filter; swapping
+the filter at one position; moving it forward can be judged. `neighbors` (LocalSwaps): the next filter; swapping
 neighbors can be judged. Each scope costs less per row than the one before it, and shows less. Each returns a matrix:
 rows are the positions at which a row is dropped, columns are filters. Filters that must not be profiled never are.
 
@@ -16,7 +16,7 @@ rows are the positions at which a row is dropped, columns are filters. Filters t
 [[1, 0, 1], [0, 0, 1], [0, 0, 0]]
 >>> one_filter(order, pipeline, position=1).astype(int).tolist()
 [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
->>> neighbours(order, pipeline).astype(int).tolist()
+>>> neighbors(order, pipeline).astype(int).tolist()
 [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
 
 Reference for the scopes: Babu et al., SIGMOD 2004, sections 4.1.1, 5 and 7, figure 7.
@@ -164,7 +164,7 @@ def one_filter(order: Sequence[int], pipeline: Pipeline, position: int) -> Bits:
     return evaluate
 
 
-def neighbours(order: Sequence[int], pipeline: Pipeline) -> Bits:
+def neighbors(order: Sequence[int], pipeline: Pipeline) -> Bits:
     """Profile the filter right after the one that dropped the row (a-greedy, section 7)."""
     n = len(pipeline)
     evaluate = np.zeros((n, n), dtype=bool)
