@@ -93,10 +93,11 @@ def test_a_predicate_that_numba_compiles_is_not_charged_with_it(policy: str) -> 
     assert section.compiling_ns > 20_000_000
     assert section.total_ns < section.compiling_ns
     if policy == "a-greedy":
-        assert section.predicates[1].profiled > 0
-        cost_ns = section.predicates[1].cost_ns
+        profiled, cost_ns = section.predicates[1].profiled, section.predicates[1].cost_ns
+        assert profiled > 0
         assert cost_ns is not None
-        assert cost_ns < section.compiling_ns / 3000
+        # all of it would be charged to the profiled rows; the rest of the first call takes some ms on a busy machine
+        assert cost_ns * profiled < section.compiling_ns / 4
 
 
 def star(chain: type[ProbeChain]) -> JoinLoop:
