@@ -7,7 +7,7 @@ a counter is perfect on a random half of the past, and useless tomorrow.
 Guarantee: if the values say nothing about outcomes, a mesh passes with a probability of less than one percent
 (`CERTAIN` standard errors).
 Cost: condensing takes some 5 to 20 ms, and a search 1 to 20 ms. A search is skipped if the best routes of all training
-tuples could not have saved about that much in the rows so far.
+tuples would save too little for any mesh to be adopted, or could not have saved about that much in the rows so far.
 
 Reference: Nehme, Works, Lei, Rundensteiner, Bertino: Multi-route query processing and optimization. Journal of Computer
 and System Sciences 79 (2013), section 4.
@@ -144,12 +144,16 @@ class MeshTrainer:
             training, self.pipeline, facts.cost_ns, facts.fixed_ns, facts.batch_rows, TEST_NS, RUSTER_NS
         )  # fmt: skip
         possible = costs.best_ns(costs.everything) - sum(costs.best_ns(1 << t) for t in range(len(training)))
-        if possible * facts.dropped * facts.rows < SEARCHING * self.searching_ns * len(training):
-            columns = listed([axis.column for axis in training.axes])
-            most = f"at most {duration(possible)} per dropped row" if possible > 0.0 else "nothing"
+        columns = listed([axis.column for axis in training.axes])
+        if possible * facts.dropped < LEAST_SAVING * facts.row_ns:  # no mesh can be adopted
             return Trained(
-                None, f"one route: routes by {columns} could have saved {most} so far, less than searching for them "
-                "takes",
+                None, f"one route: the best routes by {columns} would save less than {percent(LEAST_SAVING)} of the "
+                f"{duration(facts.row_ns)} that a row takes in all, based on {based}",
+            )  # fmt: skip
+        if possible * facts.dropped * facts.rows < SEARCHING * self.searching_ns * len(training):
+            return Trained(
+                None, f"one route: routes by {columns} could have saved at most {duration(possible)} per dropped row "
+                "so far, less than searching for them takes",
             )  # fmt: skip
         mesh, cost = self._searched(costs, old, before)
         if len(mesh.routes) < 2:
