@@ -79,7 +79,14 @@ def test_the_clock_never_goes_back_in_any_thread() -> None:
 
 @pytest.mark.parametrize("policy", ["a-greedy", "static"])
 def test_a_predicate_that_numba_compiles_is_not_charged_with_it(policy: str) -> None:
-    """Under a-greedy it is first called by profiling, because the predicate before it drops every row."""
+    """Under a-greedy it is first called by profiling, because the predicate before it drops every row. A busy machine
+    can interrupt one call, but not each of three; compiling would be charged in all of them."""
+    shares = [share_charged(policy) for _ in range(3 if policy == "a-greedy" else 1)]
+    assert min(shares) < 1 / 3000
+
+
+def share_charged(policy: str) -> float:
+    """Return the cost per row of a predicate that is compiled at its first call, as a share of the compiling time."""
     function = new_function()
 
     def positive(x: pa.Array) -> np.ndarray:
@@ -92,12 +99,12 @@ def test_a_predicate_that_numba_compiles_is_not_charged_with_it(policy: str) -> 
     (section,) = keep.report().sections
     assert section.compiling_ns > 20_000_000
     assert section.total_ns < section.compiling_ns
-    if policy == "a-greedy":
-        profiled, cost_ns = section.predicates[1].profiled, section.predicates[1].cost_ns
-        assert profiled > 0
-        assert cost_ns is not None
-        # all of it would be charged to the profiled rows; the rest of the first call takes some ms on a busy machine
-        assert cost_ns * profiled < section.compiling_ns / 4
+    if policy != "a-greedy":
+        return 0.0
+    assert section.predicates[1].profiled > 0
+    cost_ns = section.predicates[1].cost_ns
+    assert cost_ns is not None
+    return cost_ns / section.compiling_ns
 
 
 def star(chain: type[ProbeChain]) -> JoinLoop:
