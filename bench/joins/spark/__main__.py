@@ -20,10 +20,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench.filters import machine, print_line
-from bench.joins.spark.agenda import AGENDA, PROFILED, QUICK_BATCHES, QUICK_ROWS, WARM_BATCHES, Item
+from bench.joins.spark.agenda import (
+    AGENDA,
+    ENDURED,
+    PROFILED,
+    QUICK_BATCHES,
+    QUICK_ENDURED,
+    QUICK_ROWS,
+    RESTART_ROUNDS,
+    RESTART_ROWS,
+    WARM_BATCHES,
+    Item,
+)
+from bench.joins.spark.endurance import endure
 from bench.joins.spark.expected import Results, expected
 from bench.joins.spark.measured import BENCH, Measured
 from bench.joins.spark.profile import profile
+from bench.joins.spark.restart import restarts
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
 from bench.joins.spark.variants import OURS, VARIANTS, Ran
@@ -47,6 +60,20 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         if spark is None:
             progress("starting Spark")
             spark = stack.enter_context(session(MEMORY))
+        if asked.part is not None:
+            rows, rounds = (QUICK_ROWS, 1) if asked.quick else (RESTART_ROWS, RESTART_ROUNDS)
+            lines = (
+                restarts(spark, asked.rows or rows, asked.rounds or rounds)
+                if asked.part == "restart"
+                else endure(spark, asked.batches or (QUICK_ENDURED if asked.quick else ENDURED))
+            )
+            try:
+                for line in lines:
+                    print_line(line)
+            except WrongResultError as wrong:
+                print_line({"bench": BENCH, "part": asked.part, "error": str(wrong)})
+                return 1
+            return 0
         warm_batches = WARM_BATCHES
         for name in dict.fromkeys(asked.scenario or (PROFILED if asked.profile else AGENDA)):
             item = AGENDA[name]
@@ -103,6 +130,9 @@ def demand(name: str, ran: Ran, known: list[Results]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.joins.spark", description=__doc__)
     parser.add_argument("--scenario", action="append", choices=AGENDA, help="may be repeated; all scenarios by default")
+    parser.add_argument(
+        "--part", choices=("restart", "endurance"), help="instead of scenarios: restarts, or 10,000 batches (an hour)"
+    )
     parser.add_argument("--profile", action="store_true", help="show where the CPU time of a batch of our join goes")
     parser.add_argument("--rounds", type=int, help="rounds of every variant; by default set by the scenario")
     parser.add_argument("--batches", type=int, help="batches of every run; by default set by the scenario")

@@ -16,6 +16,9 @@ IN_FILES = (SPARK_FILES, BY_SPARK, FILES, FILES_AGAIN)
 """What is compared if results are written to Parquet files."""
 SMALL_FILES, LARGE_FILES, STAR_FILES, CHAIN_FILES = (f"{name}-files" for name in (SMALL, LARGE, STAR, CHAIN))
 QUICK_ROWS, QUICK_BATCHES = 300, 3
+ENDURED, QUICK_ENDURED = 10_000, 20
+"""Batches of the run that looks for growth."""
+RESTART_ROWS, RESTART_ROUNDS = 300_000, 3
 WARM_BATCHES = 40
 """Before anything is timed. Spark's fixed cost is that of a young JVM before: a batch of ten rows took 3 s of CPU time
 after ten batches and 0.8 s after sixty."""

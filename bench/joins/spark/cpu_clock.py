@@ -38,10 +38,11 @@ class CpuClock:
         over = False
         while not over:
             over = self._over.wait(EVERY_S) if self._read else False
-            self._read.append((time.time(), *_spent()))
+            self._read.append((time.time(), *spent()))
 
 
-def _spent() -> tuple[float, float]:
+def spent() -> tuple[float, float]:
+    """Return the CPU time so far of the JVM and of Python workers, in seconds."""
     jvm = python = 0.0
     for process in psutil.Process().children(recursive=True):
         try:

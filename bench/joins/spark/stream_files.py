@@ -16,14 +16,21 @@ class StreamFiles:
 
     def __init__(self, scenario: StreamScenario, batches: int, folder: Path) -> None:
         self.scenario = scenario
-        self.batches = batches
+        self.batches = 0
         self.folder = folder
         for alias in scenario.aliases:
             (folder / alias).mkdir(parents=True)
-            for batch in range(batches):
-                path = self.path(alias, batch)
-                pq.write_table(scenario.table(alias, batch), path)
-                os.utime(path, (batch + 1, batch + 1))  # files are read in the order of their times
+        for _ in range(batches):
+            self.add()
+
+    def add(self) -> None:
+        """Write one more batch."""
+        number = self.batches
+        self.batches += 1
+        for alias in self.scenario.aliases:
+            path = self.path(alias, number)
+            pq.write_table(self.scenario.table(alias, number), path)
+            os.utime(path, (number + 1, number + 1))  # files are read in the order of their times
 
     def path(self, alias: str, batch: int) -> Path:
         """Return the path of one file."""
