@@ -28,6 +28,8 @@ class ParquetForm:
     """A key of `CODECS`."""
     partition_by: tuple[str, ...] = ()
     """The columns that are in the names of folders instead of in the files."""
+    int96: bool = False
+    """Whether all timestamps are stored as INT96, as Spark does by default."""
     max_rows: int = 0
     """The maximum number of rows per file; 0 for no limit."""
 

@@ -128,7 +128,7 @@ class StagedFiles:
         writer = pq.ParquetWriter(
             os.path.join(form.folder, staged), self._stored, compression=codec or "none",
             compression_level=LEVELS.get(form.compression), store_schema=False, store_decimal_as_integer=True,
-            use_compliant_nested_type=True,
+            use_compliant_nested_type=True, use_deprecated_int96_timestamps=form.int96,
         )  # fmt: skip
         writer.add_key_value_metadata(dict(form.metadata))
         made = self._open[place] = _OpenFile(writer, staged, f"{place}/{name}" if place else name)

@@ -76,8 +76,8 @@ def test_the_rule(spark: SparkSession, tmp_path: Path) -> None:
     assert "the compression lz4" in reason(spark, tmp_path, options={"compression": "LZ4"})
     assert "sink='spark'" in reason(spark, tmp_path, sink="spark")
     assert reason(spark, tmp_path, "groups need Spark") == "groups need Spark"
-    with configured(spark, "spark.sql.parquet.outputTimestampType", "INT96"):
-        assert "outputTimestampType is INT96" in reason(spark, tmp_path)
+    with configured(spark, "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS"):
+        assert "outputTimestampType is TIMESTAMP_MILLIS" in reason(spark, tmp_path)
     with configured(spark, "spark.sql.parquet.compression.codec", "lz4"):
         assert "the compression lz4" in reason(spark, tmp_path)
     with pytest.raises(tw.PlanError, match=r"sink='tasks' is not possible: the format is csv"):

@@ -23,6 +23,7 @@ COLUMNS = {
     "byte": "cast(id as byte)", "short": "cast(-id as short)", "int": "cast(id * 1000 as int)",
     "float": "float(id / 3)", "double": "if(id = 1, double('NaN'), id / 7)", "small": "cast(id / 3 as decimal(7, 2))",
     "medium": "cast(id / 3 as decimal(15, 3))", "large": "cast(-id / 3 as decimal(30, 5))", "text": "concat('é=', id)",
+    "old": "timestamp'1850-03-10 01:02:03.000004' + make_dt_interval(cast(id as int))",
     "bytes": "cast(concat('x', id) as binary)", "day": "date_sub(date'1850-01-01', cast(id as int))",
     "wall": "timestamp_ntz'0900-03-10 01:02:03.000004' + make_dt_interval(cast(id as int))", "flag": "id % 2 = 0",
     "gap": "if(id = 0, null, id)", "list": "array(id, null)", "map": "map('k', id)",
@@ -32,10 +33,10 @@ COLUMNS = {
 """By name, from the number and the time of a row."""
 
 
-def write(spark: SparkSession, folder: Path, sink: str, **options: Any) -> Path:
-    """Join a stream that has a column of every type, and return the folder of the results."""
+def write(spark: SparkSession, folder: Path, sink: str, columns: dict[str, str], **options: Any) -> Path:
+    """Join a stream that has these columns, and return the folder of the results."""
     streams = files(folder / f"in-{sink}", {"a": [rows([0, 3, 4])], "b": [rows([1])]})
-    a: DataFrame = streams["a"].stream(spark).withColumns({name: F.expr(text) for name, text in COLUMNS.items()})
+    a: DataFrame = streams["a"].stream(spark).withColumns({name: F.expr(text) for name, text in columns.items()})
     j = tw.join(on="a.k = b.k", window="5 seconds", time="ts", select=["a.*", "b.id"])
     query = j.start(
         path=folder / sink, checkpoint=folder / f"{sink}-checkpoint", trigger="availableNow", sink=sink,
@@ -45,15 +46,29 @@ def write(spark: SparkSession, folder: Path, sink: str, **options: Any) -> Path:
     return folder / sink
 
 
-@pytest.fixture(scope="module")
-def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+
+
+@pytest.fixture(scope="module", params=["INT96", "TIMESTAMP_MICROS"])
+def written(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[str, Path]:
+    """By sink, the files of the same results, with timestamps as Spark's default and as the other setting stores them.
+    With its default, tasks do not write TIMESTAMP_NTZ beside TIMESTAMP."""
     folder = tmp_path_factory.mktemp("files")
-    # timestamps are compared as Spark writes them in the way that all other readers understand
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    columns = {name: text for name, text in COLUMNS.items() if name != "wall" or request.param != "INT96"}
+    assert spark.conf.get(TIMESTAMPS) == "INT96", "Spark's default"
+    if request.param != "INT96":
+        spark.conf.set(TIMESTAMPS, request.param)
     try:
-        return {sink: write(spark, folder, sink) for sink in ("tasks", "spark")}
+        return {sink: write(spark, folder, sink, columns) for sink in ("tasks", "spark")}
     finally:
-        spark.conf.unset("spark.sql.parquet.outputTimestampType")
+        spark.conf.unset(TIMESTAMPS)
+
+
+def test_timestamps_of_both_kinds_are_written_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(tw.PlanError, match=r"columns of TIMESTAMP and of TIMESTAMP_NTZ, and .*outputTimestampType is"):
+        write(spark, tmp_path, "tasks", {"wall": COLUMNS["wall"]})
 
 
 def unmarked(types: str | bytes) -> Any:
@@ -110,7 +125,7 @@ def test_codecs_and_parts(tmp_path: Path, codec: str) -> None:
     from thalweg.runtime.sink.staged_files import StagedFiles
 
     table = pa.table({"day": ["x/y", None, "x/y", ""] * 5, "n": range(20)})
-    form = ParquetForm(str(tmp_path), table.schema, (), codec, ("day",), 4)
+    form = ParquetForm(str(tmp_path), table.schema, (), codec, ("day",), max_rows=4)
     writing = StagedFiles(form, "query", 3, 1)
     for batch in table.to_batches(max_chunksize=3):
         writing.write(batch)
@@ -126,7 +141,10 @@ def test_codecs_and_parts(tmp_path: Path, codec: str) -> None:
 
 
 def test_options(spark: SparkSession, tmp_path: Path) -> None:
-    out = write(spark, tmp_path, "tasks", partitionBy=["a_flag", "a_day"], maxRecordsPerFile=1, compression="gzip")
+    columns = {name: COLUMNS[name] for name in ("flag", "day")}
+    out = write(
+        spark, tmp_path, "tasks", columns, partitionBy=["a_flag", "a_day"], maxRecordsPerFile=1, compression="gzip"
+    )
     read = spark.read.parquet(str(out)).orderBy("a_id").select("a_id", "a_flag", F.col("a_day").cast("string"))
     assert [tuple(row) for row in read.collect()] == [
         (0, "true", "1850-01-01"), (1, "false", "1849-12-31"), (2, "true", "1849-12-30"),

@@ -36,8 +36,10 @@ from thalweg.errors import CheckpointError, PlanError
 from thalweg.runtime.sink.parquet_form import CODECS
 from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
+from thalweg.runtime.spark.joins.task_sink import NeedsSparkSinkError
 from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink
 from thalweg.runtime.spark.sink.request import SPARK, TASKS, SinkRequest
+from thalweg.runtime.spark.sink.shared_folder import not_shared
 from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path
 
 _PLAIN = (
@@ -47,13 +49,15 @@ _PLAIN = (
 _OPTIONS = {"compression", "parquet.compression", "maxrecordsperfile"}
 """The options of Spark's sink that tasks understand, in lower case."""
 CODEC, MAX_ROWS = "spark.sql.parquet.compression.codec", "spark.sql.files.maxRecordsPerFile"
+TIMESTAMPS, INT96, MICROS = "spark.sql.parquet.outputTimestampType", "int96", "timestamp_micros"
 _SETTINGS = {
-    "spark.sql.parquet.outputTimestampType": "timestamp_micros",
-    "spark.sql.parquet.writeLegacyFormat": "false",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "corrected",
-    "spark.sql.parquet.fieldId.write.enabled": "true",
+    TIMESTAMPS: (INT96, MICROS),
+    "spark.sql.parquet.writeLegacyFormat": ("false",),
+    "spark.sql.parquet.datetimeRebaseModeInWrite": ("corrected",),
+    "spark.sql.parquet.int96RebaseModeInWrite": ("corrected",),
+    "spark.sql.parquet.fieldId.write.enabled": ("true",),
 }
-"""Settings that change what Spark writes, and the only value that a task can follow if a user has set them."""
+"""Settings that change what Spark writes, and the values that a task can follow if a user has set them."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +85,20 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
         assert request.checkpoint is not None
         if is_begun(spark, request.checkpoint):
             reason = "its checkpoint was created with Spark's sink, and continues with it"
+        elif not on_one_machine(spark):  # last, because it runs a job
+            reason = not_shared(spark, folder_of(spark, request))
     if reason is not None:
         if request.asked == TASKS:
             raise PlanError(f"sink='tasks' is not possible: {reason}; leave sink= out to let Spark write the results")
         return SinkChoice(False, reason)
-    assert request.path is not None
-    folder = hadoop_path(spark, request.path)
+    folder = folder_of(spark, request)
     if SinkLog(folder).latest() is not None:
         raise PlanError(
             f"path={request.path!r} has results of another query (in {LOG_NAME}), and this one has a new checkpoint; "
             "give it a new folder, or the checkpoint of these results"
         )
-    return SinkChoice(True, "they are Parquet files on a local disk, and nothing after the join needs Spark", folder)
+    disk = "a local disk" if on_one_machine(spark) else "a disk that the driver and the workers share"
+    return SinkChoice(True, f"they are Parquet files on {disk}, and nothing after the join needs Spark", folder)
 
 
 def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, reason: str | None) -> SinkChoice:
@@ -104,8 +110,7 @@ def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, re
             f"the checkpoint {place} was created by a query whose tasks write its results, which is not possible now: "
             f"{why}. Start the query as it was started then, or give it its own checkpoint and folder"
         )
-    assert request.path is not None
-    folder = hadoop_path(spark, request.path)
+    folder = folder_of(spark, request)
     if (pinned.folder, pinned.partition_by) != (folder, request.partition_by):
         raise CheckpointError(
             f"the checkpoint {place} belongs to results in {pinned.folder}, partitioned by "
@@ -117,6 +122,8 @@ def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, re
             f"path={request.path!r} does not exist, but the checkpoint {place} belongs to the results in it; mount or "
             "restore the folder, or create it empty to continue without the earlier results"
         )
+    if not on_one_machine(spark) and (reason := not_shared(spark, folder)) is not None:
+        raise PlanError(f"tasks write the results of the checkpoint {place}, but {reason}; mount it there")
     return SinkChoice(True, "its checkpoint was created this way", folder, is_new=False)
 
 
@@ -132,19 +139,28 @@ def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:
         return "it has no checkpoint= of its own"
     if not hadoop_path(spark, request.path).startswith("/"):
         return f"{request.path} is not on a local disk"
-    if not (spark.conf.get("spark.master", None) or "").startswith("local"):
-        return "workers are on other machines, which may not have the same disk"
     for name in request.options:
         if name.lower() not in _OPTIONS:
             return f"the option {name} is one of Spark's sink"
-    for name, only in _SETTINGS.items():
+    for name, followed in _SETTINGS.items():
         found = spark.conf.get(name, None)
-        if found is not None and found.lower() != only:
+        if found is not None and found.lower() not in followed:
             return f"{name} is {found}"
     codec = compression(spark, request)
     if codec not in CODECS:
         return f"the compression {codec} is one of Spark's sink"
     return None
+
+
+def folder_of(spark: SparkSession, request: SinkRequest) -> str:
+    """Return the folder of the results on a disk."""
+    assert request.path is not None
+    return hadoop_path(spark, request.path)
+
+
+def on_one_machine(spark: SparkSession) -> bool:
+    """Whether the driver and all workers are on one machine."""
+    return (spark.conf.get("spark.master", None) or "").startswith("local")
 
 
 def compression(spark: SparkSession, request: SinkRequest) -> str:
@@ -159,6 +175,31 @@ def max_rows(spark: SparkSession, request: SinkRequest) -> int:
         return max(0, int(spark.conf.get(MAX_ROWS) or 0 if given is None else given))
     except (TypeError, ValueError):
         raise PlanError(f"maxRecordsPerFile={given!r} is not a whole number; give the most rows of a file") from None
+
+
+def writes_int96(spark: SparkSession, columns: StructType) -> bool:
+    """Whether timestamps are stored as INT96. Raise a `NeedsSparkSinkError` if only some of them are: Spark stores a
+    TIMESTAMP_NTZ as 64 bits, and pyarrow stores all timestamps of a file in one way."""
+    zoned, plain = (contains(columns, kind) for kind in (TimestampType, TimestampNTZType))
+    if not zoned or (spark.conf.get(TIMESTAMPS) or "").lower() != INT96:
+        return False
+    if plain:
+        raise NeedsSparkSinkError(
+            f"results have columns of TIMESTAMP and of TIMESTAMP_NTZ, and {TIMESTAMPS} is INT96, in which tasks would "
+            f"store both; with TIMESTAMP_MICROS they can write them"
+        )
+    return True
+
+
+def contains(kind: DataType, wanted: type[DataType]) -> bool:
+    """Whether a type is, or has within it, one of the wanted type."""
+    if isinstance(kind, StructType):
+        return any(contains(field.dataType, wanted) for field in kind)
+    if isinstance(kind, ArrayType):
+        return contains(kind.elementType, wanted)
+    if isinstance(kind, MapType):
+        return contains(kind.keyType, wanted) or contains(kind.valueType, wanted)
+    return isinstance(kind, wanted)
 
 
 def unknown_type(kind: DataType) -> DataType | None:

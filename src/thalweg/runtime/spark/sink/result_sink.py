@@ -23,7 +23,7 @@ from thalweg.runtime.sink.sink_log import LogSettings
 from thalweg.runtime.sink.staged_files import StagedFile
 from thalweg.runtime.spark.joins.arrow_schema import arrow_type
 from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, TaskSink
-from thalweg.runtime.spark.sink.choice import SinkChoice, choose_sink, compression, max_rows, unknown_type
+from thalweg.runtime.spark.sink.choice import SinkChoice, choose_sink, compression, max_rows, unknown_type, writes_int96
 from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, unpin_sink
 from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
 
@@ -96,11 +96,11 @@ class ResultSink:
             fields.append(pa.field(field.name, kind, field.nullable))
             if field.name in request.partition_by and not can_partition(kind):
                 raise NeedsSparkSinkError(f"results are partitioned by {field.name}, which is {kind}")
-        stored = StructType([replace_metadata(field) for field in columns if field.name not in request.partition_by])
+        stored = StructType([without_watermark(field) for field in columns if field.name not in request.partition_by])
         metadata = ((VERSION, spark.version), (ROW_METADATA, stored.json()))
         return ParquetForm(
             self.choice.folder, pa.schema(fields), metadata, compression(spark, request), request.partition_by,
-            max_rows(spark, request),
+            writes_int96(spark, stored), max_rows(spark, request),
         )  # fmt: skip
 
     @contextmanager
@@ -157,7 +157,7 @@ def files_per_hour(buckets: int, trigger: str | Mapping[str, Any] | None) -> int
     return round(buckets * 3_600_000 / length) if length else None
 
 
-def replace_metadata(field: Any) -> Any:
+def without_watermark(field: Any) -> Any:
     """Return a column without the mark of a watermark, which belongs to the query and not to its results."""
     return type(field)(field.name, field.dataType, field.nullable)
 
