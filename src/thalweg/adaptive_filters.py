@@ -30,6 +30,7 @@ from thalweg.runtime.settings import FilterSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from thalweg.runtime.spark.filters import ChainInTask
 
 MOST_DEATHS = 10
 """The maximum number of dead workers that a report lists."""
@@ -281,6 +282,16 @@ class Filters(AdaptiveBase):
         self._applications.add(application_of(df))
         self._await(fetch)
         return out
+
+    def in_tasks(self, df: Any, joined: Any) -> ChainInTask:
+        """Return the filters as a chain that the tasks of a join run on joined rows, which have these columns. `df`: a
+        stream that the join reads."""
+        from thalweg.runtime.spark.filters import application_of, in_tasks
+
+        settings = self._settings(df.sparkSession, look=not self._applications)
+        chain = in_tasks(df, joined, self._plan, settings, self._identity, self._sink(settings.events))
+        self._applications.add(application_of(df))
+        return chain
 
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return the rows of Arrow batches that pass, without Spark.

@@ -24,6 +24,7 @@ from thalweg.session.query_classifiers import classifiers_of_filter, classifiers
 from thalweg.session.query_settings import QuerySettings
 
 if TYPE_CHECKING:
+    from thalweg.runtime.spark.filters import ChainInTask
     from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.runtime.spark.sql.after_join import AfterJoin
     from thalweg.runtime.spark.sql.plan_dataframe import SparkPlan
@@ -41,6 +42,8 @@ class SparkRun:
     listener: Callable[[Record], None]
     buckets: int | None = None
     parts: AdaptiveParts = field(default_factory=AdaptiveParts)
+    _joined_chain: ChainInTask | None = None
+    """The filter of joined rows, if the tasks of the join write the results."""
 
     def check(self) -> None:
         """Raise a PlanError for what this Spark session cannot do, or would do differently."""
@@ -55,13 +58,22 @@ class SparkRun:
 
     def files(self, written: Callable[[Any], TaskSink]) -> Any:
         """Return a DataFrame of the files of the results, which tasks write; nothing runs yet."""
-        return self._made(lambda plan: plan.files(written))
+        made = self._made(lambda plan: plan.files(written))
+        if self._joined_chain is None:
+            return made
+        from thalweg.runtime.spark.joins.task_sink import FILTER_WORK
 
-    def after_join(self, plan: QueryPlan) -> AfterJoin:
-        """Return what tasks do with joined rows before they write them."""
-        from thalweg.runtime.spark.sql.after_join import AfterJoin
+        return self._joined_chain.observed(made, FILTER_WORK)
 
-        return AfterJoin.of(plan, self.functions, redact=self.settings.redact)
+    def after_join(self, plan: QueryPlan, joined: Any) -> AfterJoin:
+        """Return what tasks do with joined rows before they write them. `joined`: the columns of these rows."""
+        from thalweg.runtime.spark.sql.after_join import AfterJoin, JoinedFilter, joined_filter
+
+        node, made = joined_filter(plan), None
+        if node is not None:
+            chain = self._joined_chain = self._filters(node).in_tasks(next(iter(self.data.values())), joined)
+            made = JoinedFilter(chain.task, chain.columns, node.errors)
+        return AfterJoin.of(plan, self.functions, made, redact=self.settings.redact)
 
     def failed(self, column: str) -> Any:
         """Return a DataFrame of the rows that are set aside, with a column of what was raised; nothing runs yet."""
@@ -88,14 +100,18 @@ class SparkRun:
         column: str = ERRORS_COLUMN,
     ) -> Any:
         """Apply a filter of the plan as an adaptive chain."""
+        return self._filters(node, native).attached(df, wanted, column)
+
+    def _filters(self, node: Filter, native: Callable[[Condition], Any] | None = None) -> Filters:
+        """Return a filter of the plan, as a part of this run."""
+        made_of = predicates(node, self.functions) if native is None else predicates(node, self.functions, native)
         plan = replace(
-            FilterPlan.of(tuple(predicates(node, self.functions, native))), of_query=True,
-            classify_by=classifiers_of_filter(self.plan, node),
+            FilterPlan.of(tuple(made_of)), of_query=True, classify_by=classifiers_of_filter(self.plan, node)
         )  # fmt: skip
         made = Filters(plan, self.settings.given_to_filter(self.plan, node))
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
-        return made.attached(df, wanted, column)
+        return made
 
     def join(
         self,

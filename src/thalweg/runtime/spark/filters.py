@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.native import filter_natively
 from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import PickledPlan, policy_digest
+from thalweg.runtime.spark.stream_watch import WorkSink
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.spark.worker_python import warn_of_another_python
@@ -52,9 +54,7 @@ def attach(
 ) -> tuple[DataFrame, ObservationFetch | None]:
     """Return the filtered DataFrame and, for a batch DataFrame, the fetch of what its first action observed."""
     names = plan.columns_in(df.columns)
-    if plan.classify_by is not None:
-        unknown = {f.name: f.dataType.simpleString() for f in df.schema if not isinstance(f.dataType, CLASSIFIERS)}
-        plan.refuse_classifiers(unknown, df.columns)
+    _refuse_classifiers(plan, df.schema)
     if not hasattr(F, "arrow_udf"):
         raise PlanError(
             "this PySpark has no arrow_udf; Thalweg needs PySpark 4.1 or newer: pip install 'thalweg[spark]'"
@@ -71,13 +71,7 @@ def attach(
                 df = df.withColumn(errors_column, F.lit(None).cast(verdict_column.ERRORS_TYPE))
             return df if wanted is not Wanted.FAILED else df.filter(F.lit(False)), fetch
     warn_of_another_python(df)
-    application = application_of(df)
-    forget_at_exit(application)
-    pickled = PickledPlan.of(plan)
-    task = ChainTask(
-        pickled, settings, filters, identity, application, df.isStreaming, wanted, _attempts(df),
-        policy_digest(settings), recalled(settings.events, plan.pipeline),
-    )  # fmt: skip
+    task = _chain_task(df, plan, settings, filters, identity, wanted)
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
@@ -93,15 +87,12 @@ def attach(
     evaluated = df.withColumn(flag, column).filter(F.col(flag).isNotNull())
     work = F.collect_list(verdict_column.work(F.col(flag), tagged)).alias("work")
 
+    report_chain = _reporter(plan, settings, sink)
+
     def report(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
-        kind = "batch" if batch is None else "stream"
         if plan.native:
             report_natives(run, batch)
-        for text in last_attempts(texts):
-            for record in decode(
-                text, plan=plan, policy=settings.policy_name, run=run, kind=kind, batch=batch, query_name=name
-            ):
-                sink(record)
+        report_chain(run, batch, texts, name)
 
     unasked = settings.events is not None
     observed, fetch = with_observed_work(evaluated, metric, work, report, identity, unasked=unasked)
@@ -109,6 +100,72 @@ def attach(
     if tagged:
         out = out.withColumn(errors_column, verdict_column.errors(F.col(flag)))
     return out.drop(flag), fetch
+
+
+@dataclass(frozen=True)
+class ChainInTask:
+    """A filter chain that the tasks of another operator run on its rows, before these reach Spark."""
+
+    task: ChainTask
+    columns: tuple[str, ...]
+    """The columns of the rows that the predicates read."""
+    report: WorkSink
+
+    def observed(self, df: DataFrame, column: str) -> DataFrame:
+        """Return the stream `df`, which these tasks return, without the rows that have what the chain did in a
+        column."""
+        metric = f"thalweg_{self.task.identity}"
+        work = F.collect_list(F.col(column)).alias("work")
+        observed, _ = with_observed_work(df, metric, work, self.report, self.task.identity, unasked=False)
+        return observed.filter(F.col(column).isNull()).drop(column)
+
+
+def in_tasks(
+    df: DataFrame,
+    schema: types.StructType,
+    plan: FilterPlan,
+    settings: FilterSettings,
+    filters: str,
+    sink: Callable[[Record], None],
+) -> ChainInTask:
+    """Return a chain for the tasks of an operator that reads streams such as `df`, and whose rows have these columns.
+    No predicate is native."""
+    assert not plan.native, "rows have not reached the JVM"
+    columns = plan.columns_in(schema.names)
+    _refuse_classifiers(plan, schema)
+    task = _chain_task(df, plan, settings, filters, uuid.uuid4().hex, Wanted.KEPT)
+    return ChainInTask(task, tuple(columns), _reporter(plan, settings, sink))
+
+
+def _refuse_classifiers(plan: FilterPlan, schema: types.StructType) -> None:
+    if plan.classify_by is not None:
+        unknown = {f.name: f.dataType.simpleString() for f in schema if not isinstance(f.dataType, CLASSIFIERS)}
+        plan.refuse_classifiers(unknown, schema.names)
+
+
+def _chain_task(
+    df: DataFrame, plan: FilterPlan, settings: FilterSettings, filters: str, identity: str, wanted: Wanted
+) -> ChainTask:
+    application = application_of(df)
+    forget_at_exit(application)
+    return ChainTask(
+        PickledPlan.of(plan), settings, filters, identity, application, df.isStreaming, wanted, _attempts(df),
+        policy_digest(settings), recalled(settings.events, plan.pipeline),
+    )  # fmt: skip
+
+
+def _reporter(plan: FilterPlan, settings: FilterSettings, sink: Callable[[Record], None]) -> WorkSink:
+    """Return the function that receives what tasks did, as texts."""
+
+    def report(run: str, batch: int | None, texts: list[str], name: str | None = None) -> None:
+        kind = "batch" if batch is None else "stream"
+        for text in last_attempts(texts):
+            for record in decode(
+                text, plan=plan, policy=settings.policy_name, run=run, kind=kind, batch=batch, query_name=name
+            ):
+                sink(record)
+
+    return report
 
 
 def application_of(df: DataFrame) -> str:

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from thalweg.errors import PlanError
@@ -33,6 +34,7 @@ from thalweg.kernels import Chain, FilterChain
 from thalweg.kernels.compiling import WorkingClock
 from thalweg.kernels.filter_chain import set_up
 from thalweg.plan import FilterPlan
+from thalweg.runtime.filters.failed_row import FailedRow
 from thalweg.runtime.filters.filter_loop import FilterLoop, LoopOptions, make_filter_loop
 from thalweg.runtime.filters.outcome import Wanted
 from thalweg.runtime.filters.recalled_order import RecalledOrder
@@ -98,47 +100,79 @@ _SETUPS: OrderedDict[str, dict[str, tuple[str, Any]]] = OrderedDict()
 def run_task(task: ChainTask, batches: Iterator[Any]) -> Iterator[pa.Array]:
     """Filter the batches of one task. Each result is held back until the next batch arrives, so that the last one is
     known and can contain what the task did. This is also sent after 1, 2, 4, 8... batches, for tasks that end early."""
-    context = TaskContext.get()
-    mark = _mark_for(task, context)
-    try:
-        yield from _run(task, batches, context, mark)
-    finally:
-        mark.remove()
+    with chain_run(task) as run:
+        yield from _verdicts(task, run, batches)
     settle()
 
 
-def _run(task: ChainTask, batches: Iterator[Any], context: TaskContext | None, mark: CallMark) -> Iterator[pa.Array]:
-    kept = _kept_for(task, context.getLocalProperty("sql.streaming.queryId") if context else None)
-    loop, file = kept.loop, kept.file
-    loop.begin(f"partition {context.partitionId()}" if context else "the input")
-    _watch(loop, task, mark)
-    assert isinstance(loop.chain, FilterChain)
-    columns_read = list(loop.chain.plan.needed)
-    loop.take_work()  # of an earlier task that ended early; it is not reported
-    worker = _worker()
-    task_name = name_of(context)
+def _verdicts(task: ChainTask, run: ChainRun, batches: Iterator[Any]) -> Iterator[pa.Array]:
+    columns_read = list(run.plan.needed)
     held: Callable[[str | None], pa.Array] | None = None
     for count, columns in enumerate(batches):
         arrays = columns if isinstance(columns, tuple) else (columns,)
         empty = len(arrays[0]) == 0  # if it is the last one, it has no row that could contain the work
         if held is not None:
-            yield held(encode(loop, worker, task_name) if empty or count & (count - 1) == 0 else None)
+            yield held(run.take_work() if empty or count & (count - 1) == 0 else None)
             held = None
         if empty:
             yield verdicts(np.zeros(0, dtype=bool), None)
             continue
-        keep = loop.process(pa.RecordBatch.from_arrays(list(arrays), names=columns_read))
-        failures = loop.take_failures()
+        keep, failures = run.process(pa.RecordBatch.from_arrays(list(arrays), names=columns_read))
         if task.wanted is Wanted.KEPT:
             failures = []
         elif task.wanted is Wanted.FAILED:
             keep[:] = False
         held = partial(verdicts, keep, failures=failures)
-        if loop.work.switches:
-            file.offer(partial(_learned, loop))
     if held is not None:
-        yield held(encode(loop, worker, task_name))
-    file.offer(partial(_learned, loop))
+        yield held(run.take_work())
+
+
+class ChainRun:
+    """One task that runs a chain, with what this worker has learned for such tasks."""
+
+    def __init__(self, task: ChainTask, mark: CallMark, context: TaskContext | None, source: str) -> None:
+        kept = _kept_for(task, context.getLocalProperty("sql.streaming.queryId") if context else None)
+        self._loop, self._file = kept.loop, kept.file
+        self._loop.begin(source)
+        _watch(self._loop, task, mark)
+        self._loop.take_work()  # of an earlier task that ended early; it is not reported
+        self._worker, self._task_name = _worker(), name_of(context)
+
+    @property
+    def plan(self) -> FilterPlan:
+        """The predicates."""
+        assert isinstance(self._loop.chain, FilterChain)
+        return self._loop.chain.plan
+
+    def process(self, rows: pa.RecordBatch) -> tuple[NDArray[np.bool_], list[FailedRow]]:
+        """Return one bit per row, whether it passes, and the rows that failed."""
+        keep = self._loop.process(rows)
+        if self._loop.work.switches:
+            self.share()
+        return keep, self._loop.take_failures()
+
+    def take_work(self) -> str:
+        """Return what was done since the last call, as text."""
+        return encode(self._loop, self._worker, self._task_name)
+
+    def share(self) -> None:
+        """Offer what was learned to new workers of this host."""
+        self._file.offer(partial(_learned, self._loop))
+
+
+@contextlib.contextmanager
+def chain_run(task: ChainTask, source: str | None = None) -> Iterator[ChainRun]:
+    """Run the chain of a task within the block. Errors name `source` as the origin of rows, or else the partition."""
+    context = TaskContext.get()
+    mark = _mark_for(task, context)
+    try:
+        run = ChainRun(
+            task, mark, context, source or (f"partition {context.partitionId()}" if context else "the input")
+        )
+        yield run
+        run.share()
+    finally:
+        mark.remove()
 
 
 def _learned(loop: FilterLoop[pa.RecordBatch]) -> dict[str, Any]:

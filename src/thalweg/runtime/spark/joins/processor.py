@@ -7,7 +7,7 @@ copy, because closures are unpickled for every task while workers are reused.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -106,7 +106,7 @@ class JoinProcessor(StatefulProcessor):
         clock = BatchTimes(timerValues.getCurrentProcessingTimeInMs(), timerValues.getCurrentWatermarkInMs())
         results = run_round(task, kept, rows, clock, active)
         if task.sink is not None:
-            results = map(task.files, task.sink.written(results, bucket, name))
+            results = self._written(results, bucket, name)
         for out in redacted(results, task.settings.redact):
             yield _frame(out)
         for out in task.lost(kept.loop, bucket):
@@ -117,6 +117,14 @@ class JoinProcessor(StatefulProcessor):
             yield _frame(out)
         _keep_warm(place, kept)
         settle()
+
+    def _written(
+        self, results: Iterator[pa.RecordBatch], bucket: int, name: Mapping[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """Write the results, and yield one row per file instead. A generator, so that errors are raised where they are
+        redacted."""
+        assert self._task.sink is not None
+        yield from self._task.written(self._task.sink.written(results, bucket, name))
 
     def close(self) -> None:
         """Do nothing, because nothing is open."""

@@ -24,8 +24,7 @@ from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
 from thalweg.runtime.memory_share import memory_share
-from thalweg.runtime.sink.staged_files import StagedFile
-from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, FILE_SCHEMA, ROWS, TaskSink
+from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, FILE_SCHEMA, FILTER_WORK, ROWS, TaskSink, WrittenBucket
 
 FORMAT = "format 2"
 """The format of chunks, of hashes and of the buckets they lead to. State of another format cannot be used."""
@@ -138,14 +137,17 @@ class JoinTask:
     def _with_work(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, pa.string())], schema=self.output)
 
-    def files(self, files: list[StagedFile]) -> pa.RecordBatch:
-        """Return one row per file of results."""
-        columns = {
-            FILE: pa.array([file.to_json() for file in files], pa.string()),
-            ROWS: pa.array([file.rows for file in files], pa.int64()),
-            BYTES: pa.array([file.size for file in files], pa.int64()),
-        }
-        return self.row(len(files), **columns)
+    def written(self, written: WrittenBucket) -> Iterator[pa.RecordBatch]:
+        """Yield one row per file of results, and what a filter of joined rows did as a separate row."""
+        if files := written.files:
+            columns = {
+                FILE: pa.array([file.to_json() for file in files], pa.string()),
+                ROWS: pa.array([file.rows for file in files], pa.int64()),
+                BYTES: pa.array([file.size for file in files], pa.int64()),
+            }
+            yield self.row(len(files), **columns)
+        if written.filter_work is not None:
+            yield self.row(**{FILTER_WORK: pa.array([written.filter_work])})
 
     def row(self, rows: int = 1, /, **columns: Any) -> pa.RecordBatch:
         """Return rows that are null except in these columns."""

@@ -21,7 +21,7 @@ from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.sink.request import SinkRequest
 from thalweg.runtime.spark.sink.result_sink import ResultSink, Written
-from thalweg.runtime.spark.sql.after_join import AfterJoin, obstacle
+from thalweg.runtime.spark.sql.after_join import AfterJoin, computed_in_tasks, obstacle
 from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
 from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
@@ -50,7 +50,7 @@ def start_stream(
     plan: QueryPlan,
     placed: Callable[[FilterPlaces], QueryPlan],
     made: Callable[[QueryPlan, int | None, Written | None], DataFrame],
-    after: Callable[[QueryPlan], AfterJoin],
+    after: Callable[[QueryPlan, StructType], AfterJoin],
     parsed: Query,
     args: Mapping[str, str],
     start: Start,
@@ -58,9 +58,9 @@ def start_stream(
     """Start a query on Spark. Return it, and sentences about who writes its results.
 
     `placed` returns the plan with conditions in other places, and `made` the DataFrame of a plan, joined in a number of
-    buckets, or that of the files that its tasks write. `after` returns what tasks do with joined rows before they write
-    them. Choices of the plan that affect its state are taken from the checkpoint. `parsed` is the query as written,
-    with the values of its parameters in `args`.
+    buckets, or that of the files that its tasks write. `after` returns what tasks do with joined rows of these columns
+    before they write them. Choices of the plan that affect its state are taken from the checkpoint. `parsed` is the
+    query as written, with the values of its parameters in `args`.
     """
     place = start.checkpoint
     begun, buckets = None, None
@@ -78,10 +78,13 @@ def start_stream(
     sink = ResultSink(spark, SinkRequest.of(start.kind, start.path, start.options, place, start.sink), obstacle(plan))
 
     def results(joined: StructType) -> tuple[StructType, AfterJoin]:
-        nodes = after(plan)
+        nodes = after(computed_in_tasks(plan), joined)
         return nodes.schema(spark, joined), nodes
 
-    writer = sink.writer(lambda written: made(plan, buckets, written), results)
+    def made_for(written: Written | None) -> DataFrame:
+        return made(plan if written is None else computed_in_tasks(plan), buckets, written)
+
+    writer = sink.writer(made_for, results)
     if start.name is not None:
         writer = writer.queryName(start.name)
     writer = triggered(writer, start.trigger)
