@@ -35,11 +35,11 @@ from bench.joins.spark.agenda import (
 from bench.joins.spark.endurance import endure
 from bench.joins.spark.expected import Results, expected
 from bench.joins.spark.measured import BENCH, Measured
-from bench.joins.spark.profile import profile
+from bench.joins.spark.profile import profile, profiled
 from bench.joins.spark.restart import restarts
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
-from bench.joins.spark.variants import OURS, VARIANTS, Ran
+from bench.joins.spark.variants import VARIANTS, Ran
 from bench.rounds import WrongResultError, progress
 from bench.spark_variants import session
 
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
             rounds = asked.rounds or (1 if asked.quick else item.rounds)
             try:
                 if not asked.quick:
-                    warm = item if not asked.profile else replace(item, variants=(OURS,))
+                    warm = item if not asked.profile else replace(item, variants=(profiled(item),))
                     measure(spark, warm, QUICK_ROWS, warm_batches, 1, folder / f"{name}-warm")
                     warm_batches = QUICK_BATCHES
                 if asked.profile:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from bench.joins.spark.agenda import UNSTEADY, Item
 from bench.joins.spark.measured import BENCH
 from bench.joins.spark.stream_files import StreamFiles
-from bench.joins.spark.variants import OURS, VARIANTS
+from bench.joins.spark.variants import FILES, OURS, VARIANTS
 from bench.joins.spark.worker_times import PARTS, timed, times
 from bench.rounds import progress
 
@@ -27,10 +27,10 @@ JVM, PYTHON = "JVM, for rows and results", "PySpark in the workers"
 
 
 def profile(spark: SparkSession, item: Item, rows: int, batches: int, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the profile of `ours` alone."""
-    files = StreamFiles(item.make(rows), batches, folder / "all")
-    few = _timed(spark, StreamFiles(item.make(FEW_ROWS), batches, folder / "few"))
-    all_rows = _timed(spark, files)
+    """Yield the profile of our join alone, whose tasks write files if the scenario has them."""
+    files, variant = StreamFiles(item.make(rows), batches, folder / "all"), profiled(item)
+    few = _timed(spark, variant, StreamFiles(item.make(FEW_ROWS), batches, folder / "few"))
+    all_rows = _timed(spark, variant, files)
     parts = {part: all_rows[part] - few[part] for part in all_rows}
     python = parts["python_ms"] - sum(parts[part] for part in PARTS)
     whole = {
@@ -47,11 +47,16 @@ def profile(spark: SparkSession, item: Item, rows: int, batches: int, folder: Pa
     }  # fmt: skip
 
 
-def _timed(spark: SparkSession, files: StreamFiles) -> dict[str, float]:
+def profiled(item: Item) -> str:
+    """Return the variant that is profiled."""
+    return FILES if FILES in item.variants else OURS
+
+
+def _timed(spark: SparkSession, variant: str, files: StreamFiles) -> dict[str, float]:
     """The median of each part over the batches that count."""
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as left:
         with timed(Path(left)):
-            batches = VARIANTS[OURS].run(spark, files).batches[UNSTEADY:]
+            batches = VARIANTS[variant].run(spark, files).batches[UNSTEADY:]
         found = times(Path(left))
     progress(f"profile, {files.scenario.rows:,} rows: {' '.join(str(batch.ms) for batch in batches)} ms")
     whole = {what: statistics.median(getattr(b, what) for b in batches) for what in ("ms", "jvm_ms", "python_ms")}

@@ -24,13 +24,15 @@ from pyspark import TaskContext
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.runtime.joins.join_packing import Packing
 from thalweg.runtime.joins.join_state import KeptJoin
+from thalweg.runtime.sink.staged_files import StagedFiles
 from thalweg.runtime.spark.joins import processor
 
 ROWS_IN, PACKING, CHUNKS_OUT = "rows to Python", "packing", "chunks from Python"
 CHUNKS_IN, UNPACKING, STATE_IN, JOINING = "chunks to Python", "unpacking", "state: read", "kernel"
 TO_PANDAS, RESULTS_OUT, STATE_OUT = "results as pandas", "results from Python", "state: write"
+WRITING = "results: files"
 PARTS = (
-    ROWS_IN, PACKING, CHUNKS_OUT, CHUNKS_IN, UNPACKING, STATE_IN, JOINING, TO_PANDAS, RESULTS_OUT, STATE_OUT,
+    ROWS_IN, PACKING, CHUNKS_OUT, CHUNKS_IN, UNPACKING, STATE_IN, JOINING, WRITING, TO_PANDAS, RESULTS_OUT, STATE_OUT,
 )  # fmt: skip
 
 
@@ -118,7 +120,7 @@ class TimedProcessor(processor.JoinProcessor):
         with ExitStack() as stack:
             for place, name, part in (
                 (KeptJoin, "open", STATE_IN), (KeptJoin, "keep", STATE_OUT), (processor, "unpacked", UNPACKING),
-                (processor, "_frame", TO_PANDAS),
+                (processor, "_frame", TO_PANDAS), (StagedFiles, "write", WRITING), (StagedFiles, "close", WRITING),
             ):  # fmt: skip
                 stack.enter_context(mock.patch.object(place, name, watch.within(part, getattr(place, name))))
             for out in super().handleInputRows(key, watch.waiting(CHUNKS_IN, rows), timerValues):

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thalweg.errors import QueryError
+from thalweg.runtime.sink.dictionary_columns import dictionary_columns
 from thalweg.runtime.sink.hidden_folder import HIDDEN
 from thalweg.runtime.sink.parquet_form import CODECS, ParquetForm
 from thalweg.runtime.sink.partition_folders import partitions
@@ -100,7 +101,7 @@ class StagedFiles:
         limit = self._form.max_rows
         with self._failures():
             while rows.num_rows:
-                file = self._open.get(place) or self._begin(place)
+                file = self._open.get(place) or self._begin(place, rows)
                 part = rows.slice(0, limit - file.rows) if limit else rows
                 file.writer.write_table(part, row_group_size=part.num_rows)
                 file.rows += part.num_rows
@@ -108,7 +109,8 @@ class StagedFiles:
                 if limit and file.rows >= limit:
                     self._finish(place)
 
-    def _begin(self, place: str) -> _OpenFile:
+    def _begin(self, place: str, first: pa.Table) -> _OpenFile:
+        """Open a file for these first rows."""
         form = self._form
         if not os.path.isdir(form.folder):
             raise QueryError(
@@ -129,6 +131,7 @@ class StagedFiles:
             os.path.join(form.folder, staged), self._stored, compression=codec or "none",
             compression_level=LEVELS.get(form.compression), store_schema=False, store_decimal_as_integer=True,
             use_compliant_nested_type=True, use_deprecated_int96_timestamps=form.int96,
+            use_dictionary=dictionary_columns(first),
         )  # fmt: skip
         writer.add_key_value_metadata(dict(form.metadata))
         made = self._open[place] = _OpenFile(writer, staged, f"{place}/{name}" if place else name)

@@ -24,6 +24,7 @@ from thalweg.runtime.sink.staged_files import StagedFile
 from thalweg.runtime.spark.joins.arrow_schema import arrow_type
 from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, TaskSink
 from thalweg.runtime.spark.sink.choice import SinkChoice, choose_sink, compression, max_rows, unknown_type, writes_int96
+from thalweg.runtime.spark.sink.interrupted_job import recognizable_errors
 from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, unpin_sink
 from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
 
@@ -76,8 +77,8 @@ class ResultSink:
         commit = BatchCommit(self.choice.folder, _log_settings(self._spark))
 
         def batch_ended(df: DataFrame, batch: int) -> None:
-            # only rows of the successful attempt of each task arrive
-            found = [StagedFile.from_json(row[0]) for row in df.select(FILE).collect()]
+            with recognizable_errors():  # only rows of the successful attempt of each task arrive
+                found = [StagedFile.from_json(row[0]) for row in df.select(FILE).collect()]
             query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
             assert query is not None, "foreachBatch runs in the thread of its query"
             commit.commit(query, batch, found)
