@@ -20,6 +20,7 @@ from bench.joins.spark.agenda import IN_FILES, LARGE, LONG, SMALL, SMALL_FILES, 
 from bench.joins.spark.expected import checksum, expected
 from bench.joins.spark.measured import Measured
 from bench.joins.spark.query_run import BatchProgress
+from bench.joins.spark.restart import RESTARTED
 from bench.joins.spark.scenario import BATCH_US, SHARES, StreamScenario, chain, star, three_way
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
@@ -200,3 +201,21 @@ def test_a_quick_run_into_files(spark: SparkSession, capsys: pytest.CaptureFixtu
         "bytes of results over those of spark files",
     ]  # fmt: skip
     assert any("| three-way-files |" in row for row in table.tables(lines))
+
+
+@pytest.mark.slow
+def test_quick_runs_of_restarts_and_of_many_batches(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What they write is checked: wrong rows end them."""
+    assert command.main(["--quick", "--part", "restart"], spark) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["variant_restarted"] for line in lines if "variant_restarted" in line} == set(RESTARTED)
+    assert [line["scenario"] for line in lines if "target" in line] == ["restart"]
+    assert command.main(["--quick", "--part", "endurance"], spark) == 0
+    printed = capsys.readouterr().out
+    lines = [json.loads(line) for line in printed.splitlines()]
+    parts = [line for line in lines if line.get("part") == "endurance"]
+    assert [line["batches"] for line in parts] == sorted(line["batches"] for line in parts)
+    assert parts[-1]["result_files"] >= 20
+    assert {line["scenario"] for line in lines if "target" in line} == {"endurance"}

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from tests.runtime.spark.deployments.join_files import ALIASES
 from tests.runtime.spark.deployments.lost_workers import kill_my_executor, kill_myself, once
-from tests.runtime.spark.deployments.one_join import counts, found, join, start
+from tests.runtime.spark.deployments.one_join import counts, found, join, start, streams
+from thalweg.report.explanation import SINK
 from thalweg.runtime.spark.joins import attach
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 
@@ -67,14 +68,27 @@ class Mortal(JoinProcessor):
             once(Path(self.folder) / f"{batch}.killed", self.kills[batch][1])
 
 
-def run(spark: SparkSession, folder: Path, which: str) -> dict[str, Any]:
-    """How many were killed and where, the results, and what was counted."""
+def run(spark: SparkSession, folder: Path, which: str, *, by_tasks: bool = False) -> dict[str, Any]:
+    """How many were killed and where, the results, what was counted, and who writes. `by_tasks`: tasks write."""
     FOLDER.append(str(folder))
     CHOSEN.append(KILLS[which])
-    sys.modules[attach.__module__].JoinProcessor = Mortal  # type: ignore[attr-defined]
+    place = sys.modules[attach.__module__]
     rows = sum(spark.read.parquet(str(folder / "in" / alias)).count() for alias in ALIASES)
-    j = join(buckets=3)
-    query = start(spark, folder, j)
-    assert query.awaitTermination(150), "the stream did not end"
+    j, given = join(buckets=3), streams(spark, folder)
+    place.JoinProcessor = Mortal  # type: ignore[attr-defined]
+    try:
+        if by_tasks:
+            query = j.start(path=folder / "out", checkpoint=folder / "checkpoint", trigger="availableNow", **given)
+        else:
+            query = start(spark, folder, j)
+        assert query.awaitTermination(150), "the stream did not end"
+    finally:
+        place.JoinProcessor = JoinProcessor  # type: ignore[attr-defined]
+        FOLDER.pop(), CHOSEN.pop()
     killed = sorted(path.name for path in folder.glob("*.killed"))
-    return {"killed": killed, "results": found(spark, folder), "counts": counts(j, rows)}
+    written = {
+        "sink": j.explain(**given).lines(SINK),
+        "listed": sorted(path.name for path in (folder / "out").glob("*.parquet")),
+        "hidden": sorted(path.name for path in (folder / "out").glob(".thalweg/*")),
+    }
+    return {"killed": killed, "results": found(spark, folder), "counts": counts(j, rows), "written": written}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.runtime.spark.deployments import lost_join_workers, lost_workers, on_the_image, one_query
@@ -90,7 +91,8 @@ def image(request: pytest.FixtureRequest, cluster: Cluster, tmp_path_factory: py
     which, folder = request.param, tmp_path_factory.mktemp("image")
     write_files(folder / "query" / "in")
     write_files(folder / "lost" / "in")
-    write_streams(folder / "join" / "in", JOIN_FILES[which])
+    for name in ("join", "join-by-spark"):
+        write_streams(folder / name / "in", JOIN_FILES[which])
     words = ["--conf", f"spark.executorEnv.PYTHONPATH={SOURCE}:{REPOSITORY}"]
     return Image(which, folder, submit(cluster, on_the_image, folder, {}, *words, which=which, seconds=300))
 
@@ -114,12 +116,33 @@ def test_lost_workers_and_executors_change_nothing(image: Image) -> None:
 
 @pytest.mark.slow
 def test_a_join_that_loses_workers_and_an_executor(image: Image) -> None:
-    told = image.told["join"]
-    assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS[image.which]]
-    expected = expected_results(image.folder / "join" / "in")
-    assert told["results"] == expected
-    rows = dict.fromkeys(ALIASES, JOIN_FILES[image.which] * ROWS_A_FILE)
-    assert told["counts"] == {"rows": rows, "late": 0, "results": len(expected)}
+    """Its tasks write the results to a folder that the driver and the workers share."""
+    for name, key in (("join", "join"), ("join-by-spark", "by_spark")):
+        told = image.told[key]
+        if told is None:
+            continue
+        assert told["killed"] == [f"{batch}.killed" for batch in lost_join_workers.KILLS[image.which]]
+        expected = expected_results(image.folder / name / "in")
+        assert told["results"] == expected
+        rows = dict.fromkeys(ALIASES, JOIN_FILES[image.which] * ROWS_A_FILE)
+        assert told["counts"] == {"rows": rows, "late": 0, "results": len(expected)}
+
+
+@pytest.mark.slow
+def test_files_of_lost_workers_are_no_results(image: Image) -> None:
+    written, out = image.told["join"]["written"], image.folder / "join" / "out"
+    assert "on a disk that the driver and the workers share" in written["sink"][0]
+    assert written["hidden"] == ["query"]
+    table = pq.read_table([out / name for name in written["listed"]], columns=["a_id", "b_id", "c_id"])
+    found = sorted([row["a_id"], row["b_id"], row["c_id"]] for row in table.to_pylist())
+    assert found == expected_results(image.folder / "join" / "in")
+
+
+@pytest.mark.slow
+def test_a_folder_that_workers_do_not_have(image: Image) -> None:
+    said = image.told["unshared"]
+    assert "does not have the folder /proc/self/cwd/thalweg-unshared of the driver (No such file" in said
+    assert not Path("thalweg-unshared").exists()
 
 
 @pytest.fixture

@@ -1,0 +1,56 @@
+"""A disk that is really full: the query fails with a remedy, and continues when there is space."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.runtime.spark.deployments.join_files import expected_results, write_streams
+from tests.runtime.spark.deployments.one_join import join
+from tests.runtime.spark.sink.test_replayed_files import both, left
+from tests.runtime.spark.sink.test_written_by_tasks import run
+
+DISK_BYTES = 1_000_000
+
+
+def mounted(folder: Path) -> bool:
+    """Mount a small disk, which only root may do."""
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        return False
+    command = [mount, "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", str(folder)]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if not mounted(folder):
+        pytest.skip("only root can mount a disk here; test_batch_commit.py has disks that only seem to be full")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk(spark: SparkSession, tmp_path: Path, disk: Path) -> None:
+    write_streams(tmp_path / "in", 2)
+    (tmp_path / "out").symlink_to(disk)
+    j = join()
+    run(spark, tmp_path, j)
+    before = both(spark, tmp_path)
+    write_streams(tmp_path / "in", 2, first=2)
+    ballast = disk / "ballast"
+    ballast.write_bytes(b"x" * (shutil.disk_usage(disk).free - 4096))
+    with pytest.raises(Exception, match=r"cannot be written to .*: No space left on device; free space"):
+        run(spark, tmp_path, j)
+    assert both(spark, tmp_path) == before
+    ballast.unlink()
+    run(spark, tmp_path, join())
+    assert both(spark, tmp_path) == expected_results(tmp_path / "in")
+    assert left(tmp_path) == ["query"]
