@@ -140,7 +140,7 @@ class ChainRun:
 
     @property
     def plan(self) -> FilterPlan:
-        """The predicates."""
+        """The predicates that the chain evaluates."""
         assert isinstance(self._loop.chain, FilterChain)
         return self._loop.chain.plan
 
