@@ -277,8 +277,11 @@ class StreamRun(_RunHandle):
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Wait until the query ends, or for `timeout` seconds. Raise the error that ended it."""
         from thalweg.runtime.spark.sql.failures import run
+        from thalweg.runtime.spark.stream_watch import await_reports
 
         ended = run(lambda: self.streaming_query.awaitTermination(timeout), self._plan_run.settings.redact)
+        if timeout is None or ended:
+            await_reports(self._spark, str(self.streaming_query.runId))  # so that `report` has the last micro-batch
         return None if timeout is None else bool(ended)
 
     def exception(self) -> Exception | None:

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import json
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
@@ -18,6 +19,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from thalweg.events import BatchTimed
+
+REPORTED_WITHIN_S = 5.0
+"""The longest wait for the events of a query that has ended."""
 
 
 class WorkSink(Protocol):
@@ -149,6 +153,13 @@ def watch(spark: SparkSession, metric: str, sink: WorkSink) -> None:
 def watch_batches(spark: SparkSession, start: str, sink: Callable[[BatchTimed], None]) -> None:
     """Call `sink` for every micro-batch of one start of a query, given by its run id."""
     _listener(spark).batches[start] = sink
+
+
+def await_reports(spark: SparkSession, start: str) -> None:
+    """Wait until the last micro-batch of a start that has ended is reported: Spark's events arrive a moment later."""
+    listener, deadline = _listener(spark), time.monotonic() + REPORTED_WITHIN_S
+    while start in listener.batches and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _listener(spark: SparkSession) -> _Listener:
