@@ -28,6 +28,7 @@ def tables(lines: Iterable[Line]) -> list[str]:
         ("Rates on Spark", _rates(lines)),
         ("What a batch costs", _costs(lines)),
         ("Where a batch's CPU time goes", _profile(lines)),
+        ("Ten thousand small batches into files", _endurance(lines)),
     ):
         if len(rows) > 2:
             found += ["", f"### {title}", "", *rows]
@@ -53,7 +54,7 @@ def _targets(lines: list[Line]) -> list[str]:
     ]
     for line in lines:
         if "target" in line:
-            reached = {True: "yes", False: "**no**", None: ""}[line.get("reached")]
+            reached = {True: "yes", False: "**no**", None: "undecided"}[line["reached"]] if "limit" in line else ""
             limit = short(line["limit"]) if "limit" in line else ""
             spread = " to ".join(short(value) for value in line.get("spread", ()))
             cpu = short(line["of_cpu_time"]) if "of_cpu_time" in line else ""
@@ -69,7 +70,7 @@ def _rates(lines: list[Line]) -> list[str]:
     ]
     rows.append("|---|---:|---:|---|---:|---:|---:|---:|---:|")
     for line in _variants(lines):
-        ours = OURS if OURS in line["ratio_to"] else FILES
+        ours = FILES if line["scenario"].endswith("-files") else OURS
         to_ours = line["ratio_to"].get(ours, [1.0])[0]
         cpu = line["cpu_ratio_to"].get(ours, 1.0)
         rows.append(
@@ -98,7 +99,20 @@ def _profile(lines: list[Line]) -> list[str]:
     rows += [
         f"| {line['scenario']} | {line['part']} | {line['cpu_ms']:,.1f} | {100 * line['share']:.1f} % |"
         for line in lines
-        if "part" in line
+        if "share" in line
+    ]
+    return rows
+
+
+def _endurance(lines: list[Line]) -> list[str]:
+    names = {
+        "batches": "batches so far", "ms": "ms per batch", "cpu_ms": "CPU ms per batch", "python_mb": "a worker, MB",
+        "driver_mb": "driver, MB", "heap_mb": "JVM heap, MB", "result_files": "files of results",
+        "log_files": "files of the log", "checkpoint_files": "files of the checkpoint",
+    }  # fmt: skip
+    rows = [f"| {' | '.join(names.values())} |", f"|{'---:|' * len(names)}"]
+    rows += [
+        f"| {' | '.join(f'{line[name]:,.0f}' for name in names)} |" for line in lines if line.get("part") == "endurance"
     ]
     return rows
 
