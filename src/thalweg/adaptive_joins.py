@@ -334,9 +334,9 @@ class Join(AdaptiveBase):
     ) -> Any:
         """Join Spark streams and write the results in the background.
 
-        Parquet files on a local disk are written by the tasks that find the results, which is faster than Spark's own
-        sink (docs/joins.md, "Writing files"). Each result is written exactly once. ``j.explain(...)`` shows who writes,
-        and why.
+        Parquet files on a local or shared disk are written by the tasks that find the results, which is faster than
+        Spark's own sink (docs/joins.md, "Writing files"). Each result is written exactly once.
+        ``j.explain(...)`` shows who writes, and why.
 
         Parameters
         ----------
@@ -359,8 +359,8 @@ class Join(AdaptiveBase):
         Returns
         -------
         pyspark.sql.streaming.StreamingQuery
-            Its ``lastProgress.observedMetrics["written"]`` has the files, rows and bytes that tasks wrote in the last
-            micro-batch.
+            Its ``lastProgress.observedMetrics["thalweg_written"]`` has the files, rows and bytes that tasks wrote in
+            the last micro-batch.
 
         Raises
         ------

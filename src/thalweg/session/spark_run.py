@@ -71,7 +71,8 @@ class SparkRun:
 
         node, made = joined_filter(plan), None
         if node is not None:
-            chain = self._joined_chain = self._filters(node).in_tasks(next(iter(self.data.values())), joined)
+            stream = next(df for df in self.data.values() if df.isStreaming)
+            chain = self._joined_chain = self._filters(node).in_tasks(stream, joined)
             made = JoinedFilter(chain.task, chain.columns, node.errors)
         return AfterJoin.of(plan, self.functions, made, redact=self.settings.redact)
 

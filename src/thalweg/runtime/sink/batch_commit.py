@@ -7,11 +7,12 @@ The driver calls `commit` with the files of the successful tasks. Its steps can 
    they may divide the same rows differently.
 2. The files are moved to their final names. A move that was done before is skipped.
 3. The micro-batch is added to Spark's log of the folder (`sink_log`). Spark's readers see its files now.
-4. The list and everything else in `.thalweg` of this and earlier micro-batches is removed.
+4. Everything else in `.thalweg` of this and earlier micro-batches is removed. The list stays until the next commit, in
+   case another process, which should have ended, still commits the same micro-batch.
 
 A micro-batch that is in Spark's log already is not written again. So a reader that uses the log sees a micro-batch as a
 whole. A reader that lists `*.parquet` sees each row once; it may see some files of the newest micro-batch before the
-others, and never one that is taken back.
+others. None is taken back, unless files are removed from `.thalweg` before they are moved.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from thalweg.errors import QueryError
-from thalweg.runtime.sink.hidden_folder import DRAFT, HIDDEN, create_once
+from thalweg.runtime.sink.hidden_folder import DRAFT, HIDDEN, PROBE, create_once
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 from thalweg.runtime.sink.staged_files import StagedFile, cannot_write
 
@@ -49,7 +50,7 @@ class BatchCommit:
         try:
             return self._commit(query, batch, files)
         except OSError as error:
-            raise cannot_write(self._folder, error) from error
+            raise cannot_write(self._folder, error) from None  # its text may contain values
 
     def _commit(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
         os.makedirs(self._hidden(), exist_ok=True)
@@ -61,7 +62,11 @@ class BatchCommit:
         decided = self._decide(batch, files)
         for file in decided:
             self._move(file)
-        self._log.add(batch, [file.final for file in decided])
+        if not self._log.add(batch, [file.final for file in decided]):
+            raise QueryError(
+                f"micro-batch {batch} of the results in {self._folder} was committed by another process meanwhile: the "
+                "query runs twice from one checkpoint; stop one of them"
+            )
         self._clean_up(batch)
         return True
 
@@ -84,12 +89,14 @@ class BatchCommit:
         path = self._hidden(f"{batch}.json")
         content = json.dumps([asdict(file) for file in files]).encode()
         while not create_once(self._folder, f"{HIDDEN}/{batch}.json", content):
-            with open(path, encoding="utf-8") as file:
-                decided = [StagedFile(**each) for each in json.load(file)]
-            if all(self._is_there(each.final) or self._is_there(each.staged) for each in decided):
+            decided = _listed(path)
+            # in this order, because another process may move a file in between
+            if decided is not None and all(
+                self._is_there(each.staged) or self._is_there(each.final) for each in decided
+            ):
                 return decided
-            # files of the earlier run were lost, and nothing of it is in Spark's log
-            for each in decided:
+            # files of the earlier run, or its list, were lost, and nothing of it is in Spark's log
+            for each in decided or ():
                 with suppress(FileNotFoundError):
                     os.unlink(self._path(each.final))
             os.unlink(path)
@@ -114,9 +121,13 @@ class BatchCommit:
         for name in os.listdir(self._hidden()):
             number, _, ending = name.partition(".")
             with suppress(OSError):
-                if name.endswith(DRAFT) or (number.isdigit() and int(number) <= batch and ending == "json"):
+                if (
+                    name.endswith(DRAFT)
+                    or name.startswith(PROBE)
+                    or (number.isdigit() and ending == "json" and int(number) < batch)
+                ):
                     os.unlink(self._hidden(name))
-                elif number.isdigit() and int(number) <= batch:
+                elif number.isdigit() and not ending and int(number) <= batch:
                     shutil.rmtree(self._hidden(name))
 
     def _path(self, name: str) -> str:
@@ -127,3 +138,12 @@ class BatchCommit:
 
     def _is_there(self, name: str) -> bool:
         return os.path.exists(self._path(name))
+
+
+def _listed(path: str) -> list[StagedFile] | None:
+    """Return the files of a list; None if it is damaged, as a disk may leave it that lost its power."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [StagedFile(**each) for each in json.load(file)]
+    except (ValueError, TypeError):
+        return None

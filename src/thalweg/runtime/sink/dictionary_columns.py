@@ -2,13 +2,14 @@
 
 A writer builds the dictionary of a column value by value, and gives it up when it exceeds 1 MB, in Arrow as in Spark.
 For columns with many different values, such as ids and times, that is work for nothing: half of the time of writing a
-large file. So the number of different values is estimated from a sample. Among n rows that are drawn from D equally
-frequent values, about n^2 / 2D are equal to an earlier one; among values of different frequencies, more are. So this
-estimate of D is a lower one, and twice as many values are assumed.
+large file. So the number of different values is estimated from a sample. If at least half of n sampled rows repeat an
+earlier one, it has seen most of the values. Otherwise: among n rows that are drawn from D equally frequent values,
+about n^2 / 2D repeat an earlier one; among values of different frequencies, more do. So both are lower estimates of D,
+and twice as many values are assumed. A dictionary of values that hardly repeat is not worth it either.
 
->>> many, few = pa.array(range(400_000)), pa.array([n % 50 for n in range(400_000)])
->>> dictionary_columns(pa.table({"id": many, "kind": few, "tags": [["x"]] * 400_000}))
-['kind', 'tags.list.element']
+>>> many, few = pa.array(range(400_000)), pa.array([f"{n % 50:0200}" for n in range(400_000)])
+>>> dictionary_columns(pa.table({"id": many, "agent": few, "tags": [["x"]] * 400_000}))
+['agent', 'tags.list.element']
 """
 
 from __future__ import annotations
@@ -30,12 +31,18 @@ def dictionary_columns(rows: pa.Table) -> list[str]:
 
 
 def _pays(column: pa.ChunkedArray) -> bool:
-    if pa.types.is_nested(column.type) or column.nbytes <= MOST_BYTES:
+    if pa.types.is_nested(column.type):
         return True
-    sample = column.take(pa.array(np.linspace(0, len(column) - 1, SAMPLED_ROWS).astype(np.int64)))
-    repeated = len(sample) - pc.count_distinct(sample, mode="all").as_py()
-    values = len(sample) ** 2 / (2 * repeated) if repeated else float("inf")
-    return bool(2 * values * column.nbytes / len(column) <= MOST_BYTES)
+    rows = len(column)
+    # drawn, because equal values are often next to each other; always the same, so that files are the same
+    drawn = np.random.default_rng(rows).integers(0, rows, SAMPLED_ROWS)
+    places = np.arange(rows) if rows <= SAMPLED_ROWS else np.unique(drawn)
+    count = len(places)
+    values = pc.count_distinct(column.take(pa.array(places)), mode="all").as_py()
+    if 2 * values > count:
+        values = count**2 / (2 * (count - values)) if values < count else float("inf")
+    most = min(MOST_BYTES * rows / max(column.nbytes, 1), rows)
+    return bool(2 * values <= most)
 
 
 def _paths(field: pa.Field) -> Iterator[str]:

@@ -10,6 +10,9 @@ HIDDEN = ".thalweg"
 DRAFT = ".draft"
 """The ending of files that are not complete."""
 
+PROBE = "probe-"
+"""The beginning of the names of files that are only written to try whether that is possible."""
+
 
 def create_once(folder: str, name: str, content: bytes) -> bool:
     """Create a file in a folder of results with all of its content at once, unless it exists. Return whether this call
@@ -31,3 +34,14 @@ def create_once(folder: str, name: str, content: bytes) -> bool:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(draft)
+
+
+def try_to_write(folder: str) -> None:
+    """Raise an OSError if no file can be created in the hidden folder, or moved out of it."""
+    os.makedirs(os.path.join(folder, HIDDEN), exist_ok=True)
+    name = f"{PROBE}{uuid.uuid4().hex}"
+    probe, moved = os.path.join(folder, HIDDEN, name), os.path.join(folder, f".{name}")
+    with open(probe, "wb"):
+        pass
+    os.rename(probe, moved)
+    os.unlink(moved)

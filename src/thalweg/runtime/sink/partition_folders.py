@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -26,15 +25,9 @@ def can_partition(kind: pa.DataType) -> bool:
     )
 
 
-def folder_name(column: str, value: object) -> str:
-    """Return the name of the folder of one value."""
-    if isinstance(value, bool):
-        text = str(value).lower()
-    elif isinstance(value, date):
-        text = value.isoformat()
-    else:
-        text = "" if value is None else str(value)
-    return f"{_escaped(column)}={_escaped(text) if text else NO_VALUE}"
+def folder_name(column: str, value: str | None) -> str:
+    """Return the name of the folder of one value, given as text."""
+    return f"{_escaped(column)}={_escaped(value) if value else NO_VALUE}"
 
 
 def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
@@ -44,21 +37,27 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
     >>> [(folder, rows.to_pydict()) for folder, rows in partitions(table, ["day"])]
     [('day=1', {'n': [5, 7]}), ('day=2', {'n': [6]})]
     """
-    rest = table.drop_columns(list(by))
     if table.num_rows == 0:
         return
     codes = np.zeros(table.num_rows, np.int64)
+    texts: list[tuple[pa.Array, np.ndarray]] = []
     for column in by:
         # pyarrow has no codes of equal values over chunks but those of a dictionary
         encoded = pc.dictionary_encode(table[column].combine_chunks(), null_encoding="encode")
-        codes = codes * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy(zero_copy_only=False)
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        texts.append((encoded.dictionary.cast(pa.string()), indices))
+        codes = codes * max(len(encoded.dictionary), 1) + indices
         codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # small again, so that no product overflows
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    rest = table.drop_columns(list(by)).combine_chunks().take(pa.array(order))
     for begin, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
-        rows = order[begin:end]
-        names = [folder_name(column, table[column][int(rows[0])].as_py()) for column in by]
-        yield "/".join(names), rest.take(pa.array(rows))
+        row = order[begin]
+        names = [
+            folder_name(column, values[int(indices[row])].as_py())
+            for column, (values, indices) in zip(by, texts, strict=True)
+        ]
+        yield "/".join(names), rest.slice(begin, end - begin)
 
 
 def _escaped(text: str) -> str:

@@ -49,9 +49,9 @@ class SinkLog:
         """Return the latest micro-batch in the log; None if there is none."""
         return max(self._batches(), default=None)
 
-    def add(self, batch: int, files: list[str]) -> None:
+    def add(self, batch: int, files: list[str]) -> bool:
         """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
-        it is. A micro-batch that is there already stays as it is."""
+        it is. A micro-batch that is there already stays as it is; then return False."""
         os.makedirs(os.path.join(self._results, HIDDEN), exist_ok=True)
         os.makedirs(self._folder, exist_ok=True)
         present = self._batches()
@@ -62,14 +62,16 @@ class SinkLog:
             for earlier in range(max(0, (batch + 1) // interval * interval - 1), batch):
                 if earlier not in present:
                     self._write(f"{earlier}{'' if (earlier + 1) % interval else '.compact'}", [])
-            self._write(str(batch), lines)
-            return
+            return self._write(str(batch), lines)
+        # the last compact file is not always an interval ago: the setting may have been changed
+        last = max((n for n, name in present.items() if name.endswith(".compact") and n < batch), default=0)
         before: list[bytes] = []
-        for earlier in range(max(0, batch - interval), batch):
+        for earlier in range(last, batch):
             if earlier in present:
                 before += self._lines(present[earlier])
-        self._write(f"{batch}.compact", before + lines)
+        added = self._write(f"{batch}.compact", before + lines)
         self._delete_expired(batch, interval)
+        return added
 
     def _batches(self) -> dict[int, str]:
         """Return the names of the files by micro-batch. A compact file replaces the other of its micro-batch."""
@@ -108,10 +110,10 @@ class SinkLog:
         }  # fmt: skip
         return json.dumps(line, separators=(",", ":")).encode()
 
-    def _write(self, name: str, lines: list[bytes]) -> None:
+    def _write(self, name: str, lines: list[bytes]) -> bool:
         with suppress(FileNotFoundError):  # Hadoop's checksum of an earlier file of this name
             os.unlink(os.path.join(self._folder, f".{name}.crc"))
-        create_once(self._results, f"{NAME}/{name}", b"\n".join([VERSION, *lines]))
+        return create_once(self._results, f"{NAME}/{name}", b"\n".join([VERSION, *lines]))
 
     def _delete_expired(self, batch: int, interval: int) -> None:
         settings = self._settings

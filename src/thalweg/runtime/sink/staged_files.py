@@ -7,9 +7,11 @@ collected into row groups of a useful size before they are written.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import uuid
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -25,6 +27,10 @@ from thalweg.runtime.sink.partition_folders import partitions
 
 GROUP_BYTES = 64_000_000
 """The size of a row group, uncompressed. A task holds about that much."""
+MOST_OPEN = 50
+"""The most files that a task holds open. Each takes a file handle and about 50 kB."""
+MOST_NAME_BYTES = 255
+"""The longest name of a folder on most disks."""
 LEVELS = {"zstd": 3}
 """The compression level that Spark uses, if pyarrow uses another by default."""
 
@@ -74,9 +80,10 @@ class StagedFiles:
 
     def close(self) -> list[StagedFile]:
         """Complete all files and return them; without results there are none."""
-        self._flush()
-        for place in list(self._open):
-            self._finish(place)
+        self._flush(is_last=True)
+        with self._failures():
+            for place in list(self._open):
+                self._finish(place)
         return self._closed
 
     def discard(self) -> None:
@@ -88,44 +95,44 @@ class StagedFiles:
             with suppress(OSError):
                 os.unlink(os.path.join(self._form.folder, name))
 
-    def _flush(self) -> None:
+    def _flush(self, *, is_last: bool = False) -> None:
         if not self._held:
             return
         table = pa.Table.from_batches(self._held)
         self._held, self._held_bytes = [], 0
         by = self._form.partition_by
-        for place, rows in partitions(table, by) if by else [("", table)]:
-            self._append(place, rows)
+        with self._failures():
+            for place, rows in partitions(table, by) if by else [("", table)]:
+                self._append(place, rows)
+                if is_last and place in self._open:  # so that few files are open, however many folders there are
+                    self._finish(place)
 
     def _append(self, place: str, rows: pa.Table) -> None:
         limit = self._form.max_rows
-        with self._failures():
-            while rows.num_rows:
-                file = self._open.get(place) or self._begin(place, rows)
-                part = rows.slice(0, limit - file.rows) if limit else rows
-                file.writer.write_table(part, row_group_size=part.num_rows)
-                file.rows += part.num_rows
-                rows = rows.slice(part.num_rows)
-                if limit and file.rows >= limit:
-                    self._finish(place)
+        while rows.num_rows:
+            file = self._open.pop(place, None) or self._begin(place, rows)
+            self._open[place] = file  # the one that was used last is the last
+            part = rows.slice(0, limit - file.rows) if limit else rows
+            file.writer.write_table(part, row_group_size=part.num_rows)
+            file.rows += part.num_rows
+            rows = rows.slice(part.num_rows)
+            if limit and file.rows >= limit:
+                self._finish(place)
 
     def _begin(self, place: str, first: pa.Table) -> _OpenFile:
         """Open a file for these first rows."""
         form = self._form
-        if not os.path.isdir(form.folder):
-            raise QueryError(
-                f"the folder {form.folder} of the results does not exist any more; mount or restore it, and start the "
-                "query again: it continues with this micro-batch"
-            )
-        within = f"{HIDDEN}/{self._batch}"
-        for folder in (HIDDEN, within):
-            with suppress(FileExistsError):
-                os.mkdir(os.path.join(form.folder, folder))
+        while len(self._open) >= MOST_OPEN:
+            self._finish(next(iter(self._open)))
+        if any(len(part.encode()) > MOST_NAME_BYTES for part in place.split("/")):
+            raise OSError(errno.ENAMETOOLONG, "")  # not at the commit, which could never be completed
         codec, ending = CODECS[form.compression]
         number = self._counts[place] = self._counts.get(place, -1) + 1
-        staged = f"{within}/{self._bucket}-{self._attempt}-{len(self._names)}.staged"
-        # the same names if the micro-batch is run again, so that files of two attempts could never both be results
-        name = f"part-{self._batch:05}-{self._bucket:05}-{self._query[:8]}-c{number:03}{ending}.parquet"
+        staged = f"{self._folder()}/{self._bucket}-{self._attempt}-{len(self._names)}.staged"
+        # the same names if the micro-batch is run again, so that files of two attempts could never both be results; and
+        # different ones in folders whose names differ only in case, which are one folder on some disks
+        within = f"-{zlib.crc32(place.encode()):08x}" if place else ""
+        name = f"part-{self._batch:05}-{self._bucket:05}-{self._query[:8]}{within}-c{number:03}{ending}.parquet"
         self._names.append(staged)
         writer = pq.ParquetWriter(
             os.path.join(form.folder, staged), self._stored, compression=codec or "none",
@@ -134,14 +141,27 @@ class StagedFiles:
             use_dictionary=dictionary_columns(first),
         )  # fmt: skip
         writer.add_key_value_metadata(dict(form.metadata))
-        made = self._open[place] = _OpenFile(writer, staged, f"{place}/{name}" if place else name)
-        return made
+        return _OpenFile(writer, staged, f"{place}/{name}" if place else name)
+
+    def _folder(self) -> str:
+        """Return the hidden folder of the micro-batch, which the first file creates."""
+        within = f"{HIDDEN}/{self._batch}"
+        if not self._names:
+            folder = self._form.folder
+            if not os.path.isdir(folder):
+                raise QueryError(
+                    f"the folder {folder} of the results does not exist any more; mount or restore it, and start the "
+                    "query again: it continues with this micro-batch"
+                )
+            for name in (HIDDEN, within):
+                with suppress(FileExistsError):
+                    os.mkdir(os.path.join(folder, name))
+        return within
 
     def _finish(self, place: str) -> None:
         file = self._open.pop(place)
-        with self._failures():
-            file.writer.close()
-            size = os.path.getsize(os.path.join(self._form.folder, file.staged))
+        file.writer.close()
+        size = os.path.getsize(os.path.join(self._form.folder, file.staged))
         self._closed.append(StagedFile(file.staged, file.final, file.rows, size))
 
     @contextmanager
@@ -159,9 +179,20 @@ class _OpenFile:
 
 
 def cannot_write(folder: str, error: OSError) -> QueryError:
-    """Return the error for results that cannot be written."""
+    """Return the error for results that cannot be written. It names no file, whose name may contain values."""
     why = os.strerror(error.errno) if error.errno is not None else type(error).__name__
+    remedy = REMEDIES.get(error.errno or 0, "free space or restore the folder")
     return QueryError(
-        f"results cannot be written to {folder}: {why}; free space or restore the folder, and start the query again: "
-        "it continues with this micro-batch, and no result is lost or written twice"
+        f"results cannot be written to {folder}: {why}; {remedy}, and start the query again: it continues with this "
+        "micro-batch, and no result is lost or written twice"
     )
+
+
+REMEDIES = {
+    errno.EACCES: "let this user write to it",
+    errno.EPERM: "let this user write to it",
+    errno.EROFS: "mount it for writing",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENAMETOOLONG: "partition by a column whose values are shorter",
+}
+"""What a user can do about errors of the disk; by default, free space or restore the folder."""

@@ -60,7 +60,7 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 PACKED = "bucket int, stream int, first long, latest long, chunk binary"
 MOST_TABLE_BYTES, MOST_TABLE_ROWS = 256_000_000, 10_000_000
 """The limits for a table, which every worker holds, and which is sent with the task."""
-WRITTEN = "written"
+WRITTEN = "thalweg_written"
 """The name under which the progress of a query counts files, rows and bytes that tasks wrote."""
 PARALLELISM = 8
 """The number of buckets if the configuration does not say how many tasks run at once."""

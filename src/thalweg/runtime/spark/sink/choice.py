@@ -202,6 +202,14 @@ def contains(kind: DataType, wanted: type[DataType]) -> bool:
     return isinstance(kind, wanted)
 
 
+def refuse_unknown_types(columns: StructType) -> None:
+    """Raise a `NeedsSparkSinkError` for columns that tasks cannot write, or would compare in another way than Spark,
+    such as texts with a collation."""
+    for field in columns:
+        if (unknown := unknown_type(field.dataType)) is not None:
+            raise NeedsSparkSinkError(f"{field.name} contains {unknown.simpleString()}, which only Spark can write")
+
+
 def unknown_type(kind: DataType) -> DataType | None:
     """Return the first type within a type that only Spark can write; None if there is none."""
     if isinstance(kind, StructType):

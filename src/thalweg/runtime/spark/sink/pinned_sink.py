@@ -54,6 +54,13 @@ def unpin_sink(spark: SparkSession, checkpoint: str) -> None:
     files.delete(place, False)
 
 
+def query_id(spark: SparkSession, checkpoint: str) -> str:
+    """Return the id of the query that a checkpoint belongs to."""
+    lines = lines_of(spark, f"{checkpoint.rstrip('/')}/metadata")
+    assert lines, "Spark writes it before the first micro-batch"
+    return str(json.loads(lines[0])["id"])
+
+
 def is_begun(spark: SparkSession, checkpoint: str) -> bool:
     """Whether a micro-batch of the checkpoint has begun."""
     place, files = opened_path(spark, f"{checkpoint.rstrip('/')}/offsets")

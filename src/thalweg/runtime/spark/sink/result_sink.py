@@ -17,15 +17,23 @@ from thalweg.errors import PlanError
 from thalweg.formatting import plural
 from thalweg.plan.window import length_of
 from thalweg.runtime.sink.batch_commit import BatchCommit
+from thalweg.runtime.sink.hidden_folder import try_to_write
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.partition_folders import can_partition
 from thalweg.runtime.sink.sink_log import LogSettings
 from thalweg.runtime.sink.staged_files import StagedFile
 from thalweg.runtime.spark.joins.arrow_schema import arrow_type
 from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, TaskSink
-from thalweg.runtime.spark.sink.choice import SinkChoice, choose_sink, compression, max_rows, unknown_type, writes_int96
+from thalweg.runtime.spark.sink.choice import (
+    SinkChoice,
+    choose_sink,
+    compression,
+    max_rows,
+    refuse_unknown_types,
+    writes_int96,
+)
 from thalweg.runtime.spark.sink.interrupted_job import recognizable_errors
-from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, unpin_sink
+from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, query_id, unpin_sink
 from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
 
 ROW_METADATA, VERSION = "org.apache.spark.sql.parquet.row.metadata", "org.apache.spark.version"
@@ -50,6 +58,8 @@ class ResultSink:
 
         def written(joined: StructType) -> TaskSink:
             columns, compute = after(joined)
+            if compute is not None:
+                refuse_unknown_types(joined)  # conditions and expressions would see other values than in Spark
             return TaskSink(self._form(columns), compute)
 
         if self.choice.by_tasks:
@@ -75,13 +85,16 @@ class ResultSink:
 
     def _committing(self, files: DataFrame) -> Any:
         commit = BatchCommit(self.choice.folder, _log_settings(self._spark))
+        place = self._request.checkpoint
+        assert place is not None, "tasks write only with a checkpoint"
+        query: list[str] = []
 
         def batch_ended(df: DataFrame, batch: int) -> None:
             with recognizable_errors():  # only rows of the successful attempt of each task arrive
                 found = [StagedFile.from_json(row[0]) for row in df.select(FILE).collect()]
-            query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-            assert query is not None, "foreachBatch runs in the thread of its query"
-            commit.commit(query, batch, found)
+                # not from Spark's properties of this thread, which PYSPARK_PIN_THREAD=false loses
+                query[:] = query or [query_id(self._spark, place)]
+            commit.commit(query[0], batch, found)
 
         return self._checkpointed(files.writeStream.foreachBatch(batch_ended).outputMode("append"))
 
@@ -89,9 +102,8 @@ class ResultSink:
         request, spark = self._request, self._spark
         request.refuse_unknown_columns(columns.names)
         fields = []
+        refuse_unknown_types(columns)
         for field in columns:
-            if (unknown := unknown_type(field.dataType)) is not None:
-                raise NeedsSparkSinkError(f"{field.name} contains {unknown.simpleString()}, which only Spark can write")
             kind = arrow_type(field.dataType)
             assert kind is not None, field
             fields.append(pa.field(field.name, kind, field.nullable))
@@ -114,8 +126,12 @@ class ResultSink:
         assert place is not None
         try:
             os.makedirs(choice.folder, exist_ok=True)
+            try_to_write(choice.folder)
         except OSError as error:
-            raise PlanError(f"path={self._request.path!r} cannot be created: {error.strerror}; give another") from error
+            raise PlanError(
+                f"path={self._request.path!r} is a folder that cannot be written to: {error.strerror}; give another, "
+                "or let this user write to it"
+            ) from error
         pin_sink(self._spark, place, PinnedSink(choice.folder, self._request.partition_by))
         try:
             yield
@@ -134,11 +150,13 @@ class ResultSink:
         if not choice.by_tasks:
             return (f"Spark's own sink writes the results: {choice.why}",)
         each = f", for each value of {', '.join(by)}" if by else ""
+        most = max_rows(self._spark, self._request)
+        more = f", or more if a file would have more than {plural(most, 'row')}" if most else ""
         per_hour = files_per_hour(buckets, trigger)
         often = "" if per_hour is None else f"; with this trigger, up to {per_hour:,} per hour"
         return (
             f"the tasks that find results write them to {choice.folder}: {choice.why}",
-            f"at most {plural(buckets, 'file')} per micro-batch, one per bucket{each}{often}",
+            f"at most {plural(buckets, 'file')} per micro-batch, one per bucket{each}{more}{often}",
         )
 
 

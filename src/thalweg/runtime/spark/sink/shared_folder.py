@@ -11,7 +11,7 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from thalweg.runtime.sink.hidden_folder import HIDDEN
+from thalweg.runtime.sink.hidden_folder import HIDDEN, PROBE
 from thalweg.runtime.spark.joins.attach import parallelism
 
 TRIES_PER_TASK = 2
@@ -22,7 +22,8 @@ comes later, its task fails, and Spark runs it on another one."""
 def not_shared(spark: SparkSession, folder: str) -> str | None:
     """Return why tasks on other machines cannot write to a folder; None if they can."""
     created = _created(folder)
-    probe = os.path.join(folder, HIDDEN, f"probe-{secrets.token_hex(8)}")
+    probe = os.path.join(folder, HIDDEN, f"{PROBE}{secrets.token_hex(8)}")
+    moved = os.path.join(folder, f".{os.path.basename(probe)}")
     tries = TRIES_PER_TASK * parallelism(spark)
     try:
         os.makedirs(os.path.dirname(probe), exist_ok=True)
@@ -38,12 +39,15 @@ def not_shared(spark: SparkSession, folder: str) -> str | None:
         for host, problem in answers:
             if problem is not None:
                 return f"the worker {host} does not have the folder {folder} of the driver ({problem})"
-        missing = [number for number in range(tries) if not os.path.exists(f"{probe}-{number}")]
-        return f"the driver does not see what workers write to {folder}" if missing else None
+        for number in range(tries):  # as a commit moves them
+            os.rename(f"{probe}-{number}", moved)
+        return None
+    except FileNotFoundError:
+        return f"the driver does not see what workers write to {folder}"
     except OSError as error:
         return f"the driver cannot write to {folder} ({error.strerror})"
     finally:
-        for path in (probe, *(f"{probe}-{number}" for number in range(tries))):
+        for path in (moved, probe, *(f"{probe}-{number}" for number in range(tries))):
             with suppress(OSError):
                 os.unlink(path)
         for path in created:
