@@ -95,7 +95,7 @@ bench-generated: setup ## measure every policy on filter chains drawn from a see
 bench-joins-local: $(INSTALLED) ## measure windowed joins in one process against DuckDB, Polars and trees
 	@$(BIN)/python -m bench.joins.local $(ARGS)
 
-bench-joins: setup ## measure windowed joins on Spark against Spark's own, about 15 minutes
+bench-joins: setup ## measure windowed joins on Spark against Spark's own, about 40 minutes: ARGS="--part restart", --part endurance
 	@$(WITH_JAVA) $(BIN)/python -m bench.joins.spark $(ARGS)
 
 bench-plans: setup ## measure the plans of joins drawn from a seed, under an hour: ARGS="--seed 7", --spark

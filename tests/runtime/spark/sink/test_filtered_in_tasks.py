@@ -161,6 +161,22 @@ def test_rows_that_fail(spark: SparkSession, tmp_path: Path) -> None:
     assert "redacted" in str(hidden.value)
 
 
+def test_a_condition_that_raises_on_rows_that_another_drops(spark: SparkSession, tmp_path: Path) -> None:
+    """In tasks, as in this process, the written order of conditions does not matter. Spark's sink leaves them to the
+    JVM, which fails at the first row on which one raises."""
+    streams = TwoStreams(tmp_path, seed=5)
+    s = streams.session(spark)
+    conditions = "12 % (a.x - b.x) = 0 AND a.x + 0 * b.x <> b.x"
+    expected = streams.ask(
+        f"SELECT a.id, b.id FROM a, b WHERE a.k = b.k AND a.x <> b.x AND 12 % (a.x - b.x) = 0 AND {WITHIN}"
+    )
+    assert expected
+    text = f"SELECT a.id AS a, b.id AS b FROM a, b WHERE a.k = b.k AND {conditions}"
+    assert run(s, text, tmp_path, "tasks")[0] == expected
+    with pytest.raises(tw.QueryError, match=r"REMAINDER_BY_ZERO|DIVIDE_BY_ZERO"):
+        run(s, text, tmp_path, "spark")
+
+
 def test_errors_before_the_join_and_after_it(spark: SparkSession, tmp_path: Path) -> None:
     """A row on which a condition raises before the join fails only if no condition after the join drops it."""
     streams = TwoStreams(tmp_path, seed=4)

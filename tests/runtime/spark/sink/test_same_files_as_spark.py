@@ -143,7 +143,7 @@ def test_codecs_and_parts(tmp_path: Path, codec: str) -> None:
 def test_options(spark: SparkSession, tmp_path: Path) -> None:
     columns = {name: COLUMNS[name] for name in ("flag", "day")}
     out = write(
-        spark, tmp_path, "tasks", columns, partitionBy=["a_flag", "a_day"], maxRecordsPerFile=1, compression="gzip"
+        spark, tmp_path, "tasks", columns, partitionBy=["A_flag", "a_day"], maxRecordsPerFile=1, compression="gzip"
     )
     read = spark.read.parquet(str(out)).orderBy("a_id").select("a_id", "a_flag", F.col("a_day").cast("string"))
     assert [tuple(row) for row in read.collect()] == [

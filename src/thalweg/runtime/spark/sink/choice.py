@@ -111,7 +111,8 @@ def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, re
             f"{why}. Start the query as it was started then, or give it its own checkpoint and folder"
         )
     folder = folder_of(spark, request)
-    if (pinned.folder, pinned.partition_by) != (folder, request.partition_by):
+    now = tuple(map(str.lower, request.partition_by))
+    if (pinned.folder, tuple(map(str.lower, pinned.partition_by))) != (folder, now):
         raise CheckpointError(
             f"the checkpoint {place} belongs to results in {pinned.folder}, partitioned by "
             f"{list(pinned.partition_by)}, and not to {folder}, partitioned by {list(request.partition_by)}; start the "

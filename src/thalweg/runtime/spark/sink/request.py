@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg.errors import PlanError
@@ -44,18 +44,23 @@ class SinkRequest:
         """Return the value of an option, whose name is written in any case; None if it is not given."""
         return next((value for name, value in self.options.items() if name.lower() in names), None)
 
-    def refuse_unknown_columns(self, columns: Sequence[str]) -> None:
-        """Raise a PlanError if results cannot be partitioned by the columns that were asked for."""
+    def resolved(self, columns: Sequence[str], *, case_sensitive: bool) -> SinkRequest:
+        """Return it with the names of the columns as they are in the results. Raise a PlanError if results cannot be
+        partitioned by them."""
+        found = []
         for name in self.partition_by:
-            if name not in columns:
+            same = [c for c in columns if c == name or (not case_sensitive and c.lower() == name.lower())]
+            if not same:
                 raise PlanError(
                     f"partitionBy={list(self.partition_by)!r}: there is no column {name!r}; the columns are "
                     f"{', '.join(columns)}"
                 )
-        if self.partition_by and set(columns) <= set(self.partition_by):
+            found.append(name if name in same else same[0])
+        if found and set(columns) <= set(found):
             raise PlanError(
                 f"partitionBy={list(self.partition_by)!r} has all columns, so files would have none; leave one out"
             )
+        return replace(self, partition_by=tuple(found))
 
 
 def _names(given: Any) -> tuple[str, ...]:

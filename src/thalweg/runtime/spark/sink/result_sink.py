@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -72,8 +72,8 @@ class ResultSink:
                 self.choice = SinkChoice(False, str(error))
             else:
                 return self._committing(files)
-        request, results = self._request, made(None)
-        request.refuse_unknown_columns(results.columns)
+        results = made(None)
+        request = self._resolved(results.columns)
         writer = results.writeStream.format(request.kind).options(**request.options).outputMode("append")
         if request.partition_by:
             writer = writer.partitionBy(*request.partition_by)
@@ -99,8 +99,7 @@ class ResultSink:
         return self._checkpointed(files.writeStream.foreachBatch(batch_ended).outputMode("append"))
 
     def _form(self, columns: StructType) -> ParquetForm:
-        request, spark = self._request, self._spark
-        request.refuse_unknown_columns(columns.names)
+        request, spark = self._resolved(columns.names), self._spark
         fields = []
         refuse_unknown_types(columns)
         for field in columns:
@@ -115,6 +114,11 @@ class ResultSink:
             self.choice.folder, pa.schema(fields), metadata, compression(spark, request), request.partition_by,
             writes_int96(spark, stored), max_rows(spark, request),
         )  # fmt: skip
+
+    def _resolved(self, columns: Sequence[str]) -> SinkRequest:
+        sensitive = (self._spark.conf.get("spark.sql.caseSensitive") or "false") == "true"
+        self._request = self._request.resolved(columns, case_sensitive=sensitive)
+        return self._request
 
     @contextmanager
     def pinned(self) -> Any:
