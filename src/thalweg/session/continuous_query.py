@@ -477,8 +477,8 @@ class ContinuousQuery:
             With ``trigger="auto"``: the share of the time in which the query may be busy, between 0 and 1; 0.7 by
             default.
         sink
-            For Spark streams: who writes the results. By default, Parquet files on a local or shared disk are written by the
-            tasks that find the results of a join (docs/sql.md), and Spark's own sink writes everything else;
+            For Spark streams: who writes the results. By default, Parquet files on a local or shared disk are written
+            by the tasks that find the results of a join (docs/sql.md), and Spark's own sink writes everything else;
             ``run.explain()`` shows which, and why. ``"spark"`` asks for Spark's sink; ``"tasks"`` fails if tasks cannot
             write.
 

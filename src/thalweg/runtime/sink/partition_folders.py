@@ -43,7 +43,10 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
     texts: list[tuple[pa.Array, np.ndarray]] = []
     for column in by:
         # pyarrow has no codes of equal values over chunks but those of a dictionary
-        encoded = pc.dictionary_encode(table[column].combine_chunks(), null_encoding="encode")
+        values = table[column].combine_chunks()
+        if pa.types.is_string(values.type):  # both are in one folder
+            values = pc.if_else(pc.equal(values, ""), pa.scalar(None, values.type), values)
+        encoded = pc.dictionary_encode(values, null_encoding="encode")
         indices = encoded.indices.to_numpy(zero_copy_only=False)
         texts.append((encoded.dictionary.cast(pa.string()), indices))
         codes = codes * max(len(encoded.dictionary), 1) + indices
@@ -54,8 +57,8 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
     for begin, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
         row = order[begin]
         names = [
-            folder_name(column, values[int(indices[row])].as_py())
-            for column, (values, indices) in zip(by, texts, strict=True)
+            folder_name(column, names_of[int(indices[row])].as_py())
+            for column, (names_of, indices) in zip(by, texts, strict=True)
         ]
         yield "/".join(names), rest.slice(begin, end - begin)
 

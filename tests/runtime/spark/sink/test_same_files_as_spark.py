@@ -131,8 +131,8 @@ def test_codecs_and_parts(tmp_path: Path, codec: str) -> None:
         writing.write(batch)
     files = writing.close()
     assert [(file.final.partition("/")[0], file.rows) for file in files] == [
-        ("day=x%2Fy", 4), ("day=x%2Fy", 4), ("day=__HIVE_DEFAULT_PARTITION__", 4),
-        ("day=__HIVE_DEFAULT_PARTITION__", 4), ("day=x%2Fy", 2), ("day=__HIVE_DEFAULT_PARTITION__", 2),
+        ("day=x%2Fy", 4), ("day=x%2Fy", 4), ("day=x%2Fy", 2), ("day=__HIVE_DEFAULT_PARTITION__", 4),
+        ("day=__HIVE_DEFAULT_PARTITION__", 4), ("day=__HIVE_DEFAULT_PARTITION__", 2),
     ]  # fmt: skip
     assert len({file.final for file in files}) == len(files)
     numbers = [n for file in files for n in pq.ParquetFile(tmp_path / file.staged).read()["n"].to_pylist()]
