@@ -18,7 +18,7 @@ from tests.runtime.sink.interrupted import Killed, killed_at
 from thalweg.errors import QueryError
 from thalweg.runtime.sink.batch_commit import BatchCommit
 from thalweg.runtime.sink.parquet_form import ParquetForm
-from thalweg.runtime.sink.sink_log import LogSettings
+from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
 
 QUERY = "0b5c-query"
@@ -109,11 +109,24 @@ def test_a_committed_batch_is_not_written_again(tmp_path: Path) -> None:
     commits = BatchCommit(str(tmp_path), LOG)
     for batch in range(5):
         assert commits.commit(QUERY, batch, staged(tmp_path, batch, 3))
-    for batch in (4, 2):
-        assert not commits.commit(QUERY, batch, staged(tmp_path, batch, 5))
+    assert not commits.commit(QUERY, 4, staged(tmp_path, 4, 5))
+    with pytest.raises(QueryError, match=r"up to micro-batch 4, .*is at micro-batch 2: another query.*or .* old copy"):
+        commits.commit(QUERY, 2, staged(tmp_path, 2, 5))
     expected = [n for batch in range(5) for n in numbers(batch)]
     assert listed(tmp_path) == logged(tmp_path) == expected
+    assert not commits.commit(QUERY, 4, staged(tmp_path, 4, 2))
     assert orphans(tmp_path) == []
+
+
+def test_a_log_that_another_query_has_continued(tmp_path: Path) -> None:
+    """Its micro-batch has the same number: the results of this one would be lost."""
+    BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3))
+    (tmp_path / "part-of-spark.parquet").write_bytes(
+        (tmp_path / "part-00000-00000-0b5c-que-c000.snappy.parquet").read_bytes()
+    )
+    SinkLog(str(tmp_path)).add(1, ["part-of-spark.parquet"])
+    with pytest.raises(QueryError, match="another query has written to the folder"):
+        BatchCommit(str(tmp_path)).commit(QUERY, 1, staged(tmp_path, 1, 3))
 
 
 def test_a_log_entry_that_was_removed(tmp_path: Path) -> None:

@@ -33,6 +33,15 @@ OWNER = "query"
 """The file with the id of the query whose results are in the folder."""
 
 
+def owner_of(folder: str) -> str | None:
+    """Return the id of the query whose tasks write to a folder; None if there is none."""
+    try:
+        with open(os.path.join(folder, HIDDEN, OWNER), encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
 class BatchCommit:
     """The commits of one query into one folder."""
 
@@ -57,6 +66,7 @@ class BatchCommit:
         self._claim(query)
         latest = self._log.latest()
         if latest is not None and batch <= latest:
+            self._refuse_foreign_log(query, batch, latest)
             self._clean_up(batch)
             return False
         decided = self._decide(batch, files)
@@ -73,15 +83,22 @@ class BatchCommit:
     def _claim(self, query: str) -> None:
         """Raise a QueryError if the folder has the results of another query. The numbers of its micro-batches would be
         taken for those of this one."""
-        path = self._hidden(OWNER)
-        if not os.path.exists(path) and create_once(self._folder, f"{HIDDEN}/{OWNER}", query.encode()):
+        if owner_of(self._folder) is None and create_once(self._folder, f"{HIDDEN}/{OWNER}", query.encode()):
             return
-        with open(path, encoding="utf-8") as file:
-            owner = file.read()
-        if owner != query:
+        if owner_of(self._folder) != query:
             raise QueryError(
                 f"the folder {self._folder} has the results of another query, which was started from another "
                 "checkpoint; give this query a new folder, or start it from the checkpoint of these results"
+            )
+
+    def _refuse_foreign_log(self, query: str, batch: int, latest: int) -> None:
+        """Raise a QueryError if the log has other results under this number. Spark runs only the newest one again."""
+        names = self._log.names_of(batch) if batch == latest else None
+        if batch < latest or (names is not None and not all(f"-{query[:8]}-" in name for name in names)):
+            raise QueryError(
+                f"the folder {self._folder} has results up to micro-batch {latest}, and the checkpoint of this query "
+                f"is at micro-batch {batch}: another query has written to the folder, or the checkpoint is an old "
+                "copy. Start this query with a new folder and a new checkpoint"
             )
 
     def _decide(self, batch: int, files: Sequence[StagedFile]) -> Sequence[StagedFile]:

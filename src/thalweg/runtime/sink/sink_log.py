@@ -49,6 +49,13 @@ class SinkLog:
         """Return the latest micro-batch in the log; None if there is none."""
         return max(self._batches(), default=None)
 
+    def names_of(self, batch: int) -> list[str] | None:
+        """Return the names of the files of a micro-batch; None if its file in the log has earlier ones too."""
+        name = self._batches()[batch]
+        if name.endswith(".compact"):
+            return None
+        return [json.loads(line)["path"].rpartition("/")[2] for line in self._lines(name)]
+
     def add(self, batch: int, files: list[str]) -> bool:
         """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
         it is. A micro-batch that is there already stays as it is; then return False."""

@@ -126,6 +126,11 @@ class StagedFiles:
             self._finish(next(iter(self._open)))
         if any(len(part.encode()) > MOST_NAME_BYTES for part in place.split("/")):
             raise OSError(errno.ENAMETOOLONG, "")  # not at the commit, which could never be completed
+        if "\0" in place:
+            raise QueryError(
+                "a value of partitionBy contains a NUL character, which no folder can have in its name; remove it from "
+                "the values, or partition by another column"
+            )
         codec, ending = CODECS[form.compression]
         number = self._counts[place] = self._counts.get(place, -1) + 1
         staged = f"{self._folder()}/{self._bucket}-{self._attempt}-{len(self._names)}.staged"

@@ -73,19 +73,52 @@ def test_the_rule(spark: SparkSession, tmp_path: Path) -> None:
     assert "no path=" in reason(spark, tmp_path, path=None)
     assert "no checkpoint=" in reason(spark, tmp_path, checkpoint=None)
     assert "the option retention" in reason(spark, tmp_path, options={"retention": "1h"})
-    assert "the compression lz4" in reason(spark, tmp_path, options={"compression": "LZ4"})
+    assert "tasks cannot compress with lz4" in reason(spark, tmp_path, options={"compression": "LZ4"})
     assert "sink='spark'" in reason(spark, tmp_path, sink="spark")
     assert reason(spark, tmp_path, "groups need Spark") == "groups need Spark"
     with configured(spark, "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS"):
         assert "outputTimestampType is TIMESTAMP_MILLIS" in reason(spark, tmp_path)
     with configured(spark, "spark.sql.parquet.compression.codec", "lz4"):
-        assert "the compression lz4" in reason(spark, tmp_path)
+        assert "tasks cannot compress with lz4" in reason(spark, tmp_path)
+    with encrypted(spark):
+        assert "Parquet encryption is configured" in reason(spark, tmp_path)
     with pytest.raises(tw.PlanError, match=r"sink='tasks' is not possible: the format is csv"):
         reason(spark, tmp_path, kind="csv", sink="tasks")
     with pytest.raises(tw.PlanError, match=r"sink='jvm': use 'tasks'"):
         reason(spark, tmp_path, sink="jvm")
-    with pytest.raises(tw.PlanError, match=r"partitionBy=\['a', 'a'\]: give the names of columns, each once"):
-        reason(spark, tmp_path, options={"partitionBy": ["a", "a"]})
+    for wrong in (["a", "a"], 5, None, [5], ""):
+        with pytest.raises(tw.PlanError, match=r"partitionBy=.*: give the names of columns, each once"):
+            reason(spark, tmp_path, options={"partitionBy": wrong})
+    with pytest.raises(tw.PlanError, match=r"options: 1 is not the name of an option"):
+        reason(spark, tmp_path, options={1: "x"})
+    (tmp_path / "file").touch()
+    with pytest.raises(tw.PlanError, match=r"/file' is a file; give a folder"):
+        reason(spark, tmp_path, path=str(tmp_path / "file"))
+    with pytest.raises(tw.PlanError, match=r"No FileSystem for scheme"):
+        reason(spark, tmp_path, path="nowhere://x/y")
+
+
+@contextmanager
+def encrypted(spark: SparkSession) -> Iterator[None]:
+    hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("parquet.crypto.factory.class", "org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory")
+    try:
+        yield
+    finally:
+        hadoop.unset("parquet.crypto.factory.class")
+
+
+def test_another_query_into_a_folder_of_tasks_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Also if Spark's sink would write: it would take the micro-batches of the first query for its own."""
+    s, run = session(spark, pairs(tmp_path)), places(tmp_path)
+    s.query(PAIRS).start(**run).awaitTermination()
+    before = found(tmp_path)
+    for given in ({"sink": "spark"}, {"options": {"compression": "lz4"}}, {"format": "json"}):
+        with pytest.raises(tw.PlanError, match=r"has results of another query .* another checkpoint; give it a new"):
+            s.query(PAIRS).start(**run | {"checkpoint": tmp_path / "other"}, **given)
+    with pytest.raises(tw.PlanError, match=r"is inside a folder that the sink manages"):
+        s.query(PAIRS).start(**run | {"path": tmp_path / "new", "checkpoint": tmp_path / "new" / ".thalweg" / "0"})
+    assert found(tmp_path) == before
 
 
 def test_a_checkpoint_goes_on_as_it_was_begun(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ driver and all workers have, and if nothing after the join needs Spark. A checkp
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +34,16 @@ from pyspark.sql.types import (
 )
 
 from thalweg.errors import CheckpointError, PlanError
+from thalweg.runtime.sink.batch_commit import owner_of
 from thalweg.runtime.sink.parquet_form import CODECS
 from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
 from thalweg.runtime.spark.joins.task_sink import NeedsSparkSinkError
-from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink
+from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink, query_id
 from thalweg.runtime.spark.sink.request import SPARK, TASKS, SinkRequest
 from thalweg.runtime.spark.sink.shared_folder import not_shared
 from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path
+from thalweg.runtime.spark.sql.requirements import spark_errors
 
 _PLAIN = (
     BinaryType, BooleanType, ByteType, DateType, DayTimeIntervalType, DecimalType, DoubleType, FloatType, IntegerType,
@@ -48,6 +51,10 @@ _PLAIN = (
 )  # fmt: skip
 _OPTIONS = {"compression", "parquet.compression", "maxrecordsperfile"}
 """The options of Spark's sink that tasks understand, in lower case."""
+FILE_FORMATS = {"parquet", "orc", "json", "csv", "text", "avro"}
+"""The formats that Spark's file sink writes."""
+ENCRYPTION = ("parquet.crypto.factory.class", "parquet.encryption.kms.client.class")
+"""Settings of Hadoop by which files are encrypted."""
 CODEC, MAX_ROWS = "spark.sql.parquet.compression.codec", "spark.sql.files.maxRecordsPerFile"
 TIMESTAMPS, INT96, MICROS = "spark.sql.parquet.outputTimestampType", "int96", "timestamp_micros"
 _SETTINGS = {
@@ -79,6 +86,7 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
     reason = obstacle or _obstacle(spark, request)
     if pinned is not None:
         return _continued(spark, request, pinned, reason)
+    _refuse_other_results(spark, request)
     if request.asked == SPARK:
         return SinkChoice(False, "sink='spark' asks for it")
     if reason is None:
@@ -93,12 +101,33 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
         return SinkChoice(False, reason)
     folder = folder_of(spark, request)
     if SinkLog(folder).latest() is not None:
-        raise PlanError(
-            f"path={request.path!r} has results of another query (in {LOG_NAME}), and this one has a new checkpoint; "
-            "give it a new folder, or the checkpoint of these results"
-        )
+        raise _other_results(request)
     disk = "a local disk" if on_one_machine(spark) else "a disk that the driver and the workers share"
     return SinkChoice(True, f"they are Parquet files on {disk}, and nothing after the join needs Spark", folder)
+
+
+def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
+    """Raise a PlanError if tasks have written the results of another query to the folder: Spark's sink would take its
+    micro-batches for its own, and leave them out. Raise it too if the path is a file."""
+    if request.path is None or not hasattr(spark, "_jvm") or request.kind.lower() not in FILE_FORMATS:
+        return
+    folder = folder_of(spark, request)
+    if not folder.startswith("/"):
+        return
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise PlanError(f"path={request.path!r} is a file; give a folder")
+    if (owner := owner_of(folder)) is None:
+        return
+    place = request.checkpoint
+    if place is None or not is_begun(spark, place) or query_id(spark, place) != owner:
+        raise _other_results(request)
+
+
+def _other_results(request: SinkRequest) -> PlanError:
+    return PlanError(
+        f"path={request.path!r} has results of another query (in {LOG_NAME}), and this one has another checkpoint; "
+        "give it a new folder, or the checkpoint of these results"
+    )
 
 
 def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, reason: str | None) -> SinkChoice:
@@ -112,7 +141,8 @@ def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, re
         )
     folder = folder_of(spark, request)
     now = tuple(map(str.lower, request.partition_by))
-    if (pinned.folder, tuple(map(str.lower, pinned.partition_by))) != (folder, now):
+    same_folder = os.path.realpath(pinned.folder) == os.path.realpath(folder)
+    if not same_folder or tuple(map(str.lower, pinned.partition_by)) != now:
         raise CheckpointError(
             f"the checkpoint {place} belongs to results in {pinned.folder}, partitioned by "
             f"{list(pinned.partition_by)}, and not to {folder}, partitioned by {list(request.partition_by)}; start the "
@@ -138,8 +168,10 @@ def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:
         return "on Spark Connect, files cannot be committed with a micro-batch"
     if request.checkpoint is None:
         return "it has no checkpoint= of its own"
-    if not hadoop_path(spark, request.path).startswith("/"):
+    if not folder_of(spark, request).startswith("/"):
         return f"{request.path} is not on a local disk"
+    if any(spark._jsparkSession.sessionState().newHadoopConf().get(name) for name in ENCRYPTION):
+        return "Parquet encryption is configured, and only Spark can encrypt files"
     for name in request.options:
         if name.lower() not in _OPTIONS:
             return f"the option {name} is one of Spark's sink"
@@ -147,16 +179,16 @@ def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:
         found = spark.conf.get(name, None)
         if found is not None and found.lower() not in followed:
             return f"{name} is {found}"
-    codec = compression(spark, request)
-    if codec not in CODECS:
-        return f"the compression {codec} is one of Spark's sink"
+    if (codec := compression(spark, request)) not in CODECS:
+        return f"tasks cannot compress with {codec}"
     return None
 
 
 def folder_of(spark: SparkSession, request: SinkRequest) -> str:
-    """Return the folder of the results on a disk."""
+    """Return the folder of the results: an absolute path if it is on a local disk, otherwise a URI."""
     assert request.path is not None
-    return hadoop_path(spark, request.path)
+    with spark_errors():
+        return hadoop_path(spark, request.path)
 
 
 def on_one_machine(spark: SparkSession) -> bool:
@@ -172,10 +204,12 @@ def compression(spark: SparkSession, request: SinkRequest) -> str:
 def max_rows(spark: SparkSession, request: SinkRequest) -> int:
     """Return the maximum number of rows per file; 0 for no limit."""
     given: Any = request.option("maxrecordsperfile")
-    try:
-        return max(0, int(spark.conf.get(MAX_ROWS) or 0 if given is None else given))
-    except (TypeError, ValueError):
-        raise PlanError(f"maxRecordsPerFile={given!r} is not a whole number; give the most rows of a file") from None
+    if given is None:
+        return max(0, int(spark.conf.get(MAX_ROWS) or 0))
+    text = str(given).strip()
+    if isinstance(given, bool) or not re.fullmatch(r"[+-]?\d{1,18}", text):
+        raise PlanError(f"maxRecordsPerFile={given!r} is not a whole number; give the most rows of a file")
+    return max(0, int(text))
 
 
 def writes_int96(spark: SparkSession, columns: StructType) -> bool:

@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from thalweg.errors import CheckpointError
+from thalweg.errors import CheckpointError, PlanError
 from thalweg.runtime.spark.sql.checkpoint_folders import lines_of, opened_path
 
 NAME = "thalweg-sink"
@@ -38,10 +39,16 @@ def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
 
 
 def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
-    """Write the file of a new checkpoint."""
+    """Write the file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
     content = {"format": FORMAT, "folder": sink.folder, "partitionBy": list(sink.partition_by)}
     place, files = opened_path(spark, _path(checkpoint))
-    opened = files.create(place, True)
+    try:
+        opened = files.create(place, False)
+    except Py4JJavaError as error:
+        raise PlanError(
+            f"the checkpoint {checkpoint} cannot be created ({error.java_exception.getMessage()}): another query is "
+            "being started with it, or it cannot be written; give this query its own checkpoint"
+        ) from error
     try:
         opened.write(bytearray(json.dumps(content).encode()))
     finally:

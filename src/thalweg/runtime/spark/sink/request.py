@@ -36,6 +36,11 @@ class SinkRequest:
                 f"sink={sink!r}: use 'tasks' (the tasks that find results write them), 'spark' (Spark's own sink), or "
                 "leave it out"
             )
+        for name in options:
+            if not isinstance(name, str):
+                raise PlanError(f"options: {name!r} is not the name of an option; give a text")
+        if not isinstance(kind, str) or not kind:
+            raise PlanError(f"format={kind!r}: give the name of a format, such as 'parquet'")
         rest = {name: value for name, value in options.items() if name.lower() != "partitionby"}
         by = next((value for name, value in options.items() if name.lower() == "partitionby"), ())
         return cls(kind, path, rest, _names(by), checkpoint, sink)
@@ -65,7 +70,10 @@ class SinkRequest:
 
 def _names(given: Any) -> tuple[str, ...]:
     """Return the columns of `partitionBy`, which is a list, or a text with commas."""
-    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+    listed = given.split(",") if isinstance(given, str) else given
+    names: list[Any] = [None]
+    if isinstance(listed, (list, tuple)):
+        names = [name.strip() if isinstance(name, str) else name for name in listed]
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise PlanError(f"partitionBy={given!r}: give the names of columns, each once: ['day', 'country']")
     return tuple(names)

@@ -189,9 +189,12 @@ def _log_settings(spark: SparkSession) -> LogSettings:
     prefix = "spark.sql.streaming.fileSink.log"
     jvm: Any = spark._jvm
     delay = spark.conf.get(f"{prefix}.cleanupDelay") or "10m"
+    interval = int(spark.conf.get(f"{prefix}.compactInterval") or 10)
+    if interval < 1:
+        raise PlanError(f"{prefix}.compactInterval is {interval}; set it to a positive number")
     return replace(
         LogSettings(),
-        interval=int(spark.conf.get(f"{prefix}.compactInterval") or 10),
+        interval=interval,
         deletes=(spark.conf.get(f"{prefix}.deletion") or "true") == "true",
         cleanup_delay_s=jvm.org.apache.spark.network.util.JavaUtils.timeStringAsMs(delay) / 1000,
         retained=int(spark.conf.get("spark.sql.streaming.minBatchesToRetain") or 100),

@@ -59,6 +59,10 @@ def refuse_one_folder(spark: SparkSession, checkpoint: str, path: str) -> None:
         raise PlanError(f"checkpoint={checkpoint!r} is the folder of the results; give it another folder")
     if of_results.startswith(of_checkpoint):
         raise PlanError(f"path={path!r} is inside the checkpoint {checkpoint!r}; give the results a folder elsewhere")
+    if re.match(r"(\.thalweg|_spark_metadata)/", of_checkpoint.removeprefix(of_results)):
+        raise PlanError(
+            f"checkpoint={checkpoint!r} is inside a folder that the sink manages; give it a folder elsewhere"
+        )
     if of_checkpoint.startswith(of_results) and not re.search(r"(^|/)[_.]", of_checkpoint[len(of_results) :]):
         raise PlanError(
             f"checkpoint={checkpoint!r} is inside the folder of the results, where readers would take it for data; "
