@@ -53,10 +53,11 @@ def endure(spark: SparkSession, batches: int) -> Iterator[dict[str, Any]]:
                 taken = _until(query, batches * (number + 1) // PARTS)
                 times += taken
                 cpu_ms = 1000 * (sum(spent()) - before) / max(_batch(query) - begun, 1)
+                sizes = _sizes(spark, Path(folder))
                 parts.append(
                     {
                         "bench": BENCH, "part": "endurance", "batches": _batch(query), "ms": statistics.median(taken),
-                        "cpu_ms": round(cpu_ms, 1), **_sizes(spark, Path(folder)),
+                        "cpu_ms": round(cpu_ms, 1), **sizes, "files_per_batch": sizes["result_files"] / _batch(query),
                     }
                 )  # fmt: skip
                 progress(f"endurance: {parts[-1]}")
@@ -69,7 +70,7 @@ def endure(spark: SparkSession, batches: int) -> Iterator[dict[str, Any]]:
         yield _target("growth of the batch time, ms per sampled batch", slope.ms, ERRORS * slope.error)
     for what, target in (
         ("cpu_ms", "CPU time per batch"), ("python_mb", "memory of a worker"), ("driver_mb", "memory of the driver"),
-        ("heap_mb", "JVM heap"), ("log_files", "files of the log"), ("hidden_files", "hidden files"),
+        ("heap_mb", "JVM heap"), ("files_per_batch", "files of results per batch"), ("log_files", "files of the log"),
         ("checkpoint_files", "files of the checkpoint"),
     ):  # fmt: skip
         last, second = parts[-1][what], parts[1][what]
@@ -122,7 +123,6 @@ def _sizes(spark: SparkSession, folder: Path) -> dict[str, float]:
         "heap_mb": round((runtime.totalMemory() - runtime.freeMemory()) / 1e6, 1),
         "result_files": len(list((folder / "out").glob("*.parquet"))),
         "log_files": len(list((folder / "out" / "_spark_metadata").iterdir())),
-        "hidden_files": sum(1 for path in (folder / "out" / ".thalweg").rglob("*") if path.is_file()),
         "checkpoint_files": sum(1 for path in (folder / "checkpoint").rglob("*") if path.is_file()),
     }
 

@@ -49,10 +49,11 @@ def restarts(spark: SparkSession, rows: int, rounds: int) -> Iterator[dict[str, 
 
     found, aa = ratio(FILES, BY_SPARK), ratio(FILES_AGAIN, FILES)
     value = statistics.median(found)
+    undecided = 1.0 < value <= max(aa[-1], 1 / aa[0])  # only the A/A spread puts it above its limit
     yield {
         "bench": BENCH, "scenario": "restart", "target": f"time over that of {BY_SPARK}", "value": round(value, 3),
-        "reached": value <= max(1.0, aa[-1]), "limit": 1.0, "spread": [round(found[0], 3), round(found[-1], 3)],
-        "aa_spread": [round(aa[0], 3), round(aa[-1], 3)],
+        "reached": None if undecided else value <= 1.0, "limit": 1.0,
+        "spread": [round(found[0], 3), round(found[-1], 3)], "aa_spread": [round(aa[0], 3), round(aa[-1], 3)],
     }  # fmt: skip
 
 

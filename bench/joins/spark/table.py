@@ -1,5 +1,5 @@
 """`python -m bench.joins.spark.table RUN.jsonl ...`: print the tables of docs/benchmarks-joins.md
-from runs on Spark."""
+from runs on Spark: those of scenarios whose results are dropped or, with `--files`, those of results in files."""
 
 from __future__ import annotations
 
@@ -12,26 +12,37 @@ from bench.table import short
 OURS, FILES = "ours", "ours files"
 """The variants that others are divided by, in scenarios whose results are dropped and in those with files."""
 BEGIN, END = "<!-- tables of joins on spark -->", "<!-- end of tables of joins on spark -->"
+FILES_BEGIN, FILES_END = "<!-- tables of joins into files -->", "<!-- end of tables of joins into files -->"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the tables of one or several files, or put them into a page."""
-    return tables_of_runs(arguments, "python -m bench.joins.spark.table", __doc__, BEGIN, END, tables)
+    rest = [word for word in arguments if word != "--files"]
+    in_files = len(rest) < len(arguments)
+    begin, end = (FILES_BEGIN, FILES_END) if in_files else (BEGIN, END)
+    return tables_of_runs(
+        rest, "python -m bench.joins.spark.table", __doc__, begin, end, lambda lines: tables(lines, in_files=in_files)
+    )
 
 
-def tables(lines: Iterable[Line]) -> list[str]:
+def is_of_files(line: Line) -> bool:
+    """Whether a line is of results in files."""
+    return str(line.get("scenario", line.get("part", ""))).endswith(("-files", "restart", "endurance"))
+
+
+def tables(lines: Iterable[Line], *, in_files: bool = False) -> list[str]:
     """Return all tables with their titles; tables without rows are left out."""
-    lines = list(lines)
+    lines = [line for line in lines if "machine" in line or is_of_files(line) is in_files]
     found = _machine(lines)
     for title, rows in (
         ("Targets on Spark", _targets(lines)),
         ("Rates on Spark", _rates(lines)),
         ("What a batch costs", _costs(lines)),
         ("Where a batch's CPU time goes", _profile(lines)),
-        ("Ten thousand small batches into files", _endurance(lines)),
+        ("Ten thousand small batches", _endurance(lines)),
     ):
         if len(rows) > 2:
-            found += ["", f"### {title}", "", *rows]
+            found += ["", f"### {title}{', into files' if in_files else ''}", "", *rows]
     return found
 
 
@@ -39,11 +50,11 @@ def _machine(lines: list[Line]) -> list[str]:
     """Return the machine on which the numbers depend, and how far two runs of the same variant were apart."""
     machine = next(line["machine"] for line in lines if "machine" in line)
     words = "; ".join(f"{name} {value}" for name, value in machine.items())
-    spreads = [line["aa_spread"] for line in lines if "aa_spread" in line]
+    spreads = [line["aa_spread"] for line in lines if "aa_spread" in line and "variant" in line]
     apart = ""
     if spreads:
         low, high = min(low for low, _ in spreads), max(high for _, high in spreads)
-        apart = f" `ours` compared with itself in the same round: {low:.2f} to {high:.2f} of wall time."
+        apart = f" Our join compared with itself in the same round: {low:.2f} to {high:.2f} of wall time."
     return [f"{words}.{apart}"]
 
 

@@ -219,4 +219,4 @@ def test_quick_runs_of_restarts_and_of_many_batches(
     assert [line["batches"] for line in parts] == sorted(line["batches"] for line in parts)
     assert parts[-1]["result_files"] >= 20
     assert {line["scenario"] for line in lines if "target" in line} == {"endurance"}
-    assert f"| {parts[-1]['batches']:,} | {parts[-1]['ms']:,.0f} |" in "\n".join(table.tables(lines))
+    assert f"| {parts[-1]['batches']:,} | {parts[-1]['ms']:,.0f} |" in "\n".join(table.tables(lines, in_files=True))
