@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         if asked.part is not None:
             rows, rounds = (QUICK_ROWS, 1) if asked.quick else (RESTART_ROWS, RESTART_ROUNDS)
             lines = (
-                restarts(spark, asked.rows or rows, asked.rounds or rounds)
+                restarts(spark, asked.rows or rows, asked.rounds or rounds, warm=not asked.quick)
                 if asked.part == "restart"
                 else endure(spark, asked.batches or (QUICK_ENDURED if asked.quick else ENDURED))
             )

@@ -28,11 +28,12 @@ from bench.rounds import WrongResultError, progress
 RESTARTED = (BY_SPARK, FILES, FILES_AGAIN)
 
 
-def restarts(spark: SparkSession, rows: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Yield one line per variant, and one for the target. `rows`: of each of three streams in each batch."""
+def restarts(spark: SparkSession, rows: int, rounds: int, *, warm: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield one line per variant, and one for the target. `rows`: of each of three streams in each batch. `warm`: a
+    round before the others compiles, and is left out."""
     taken: dict[str, list[float]] = {name: [] for name in RESTARTED}
     rng = np.random.default_rng(rounds)
-    for number in range(rounds + 1):  # the first one is left out: it compiles
+    for number in range(0 if warm else 1, rounds + 1):
         for k in rng.permutation(len(RESTARTED)):
             name = RESTARTED[k]
             with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as folder:

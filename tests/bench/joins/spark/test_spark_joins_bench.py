@@ -200,7 +200,8 @@ def test_a_quick_run_into_files(spark: SparkSession, capsys: pytest.CaptureFixtu
         "times as fast as spark files", "times as fast as ours files by spark",
         "bytes of results over those of spark files",
     ]  # fmt: skip
-    assert any("| three-way-files |" in row for row in table.tables(lines))
+    assert any("| three-way-files |" in row for row in table.tables(lines, in_files=True))
+    assert not any("three-way-files" in row for row in table.tables(lines)), "they have tables of their own"
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.deployments.join_files import ALIASES, LATENESS, ON, SCHEMA, WINDOWS
+from thalweg.report.explanation import SINK
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -77,13 +78,15 @@ def in_batch(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
 
 def in_stream(spark: SparkSession, folder: Path, rows: int) -> dict[str, Any]:
-    j = join()
-    query = start(spark, folder, j)
+    """Written by tasks where they can, and otherwise by Spark."""
+    j, given = join(), streams(spark, folder)
+    query = j.start(path=folder / "out", checkpoint=folder / "checkpoint", trigger="availableNow", **given)
     try:
         assert query.awaitTermination(120), "the stream did not end"
     finally:
         query.stop()
-    return {"results": found(spark, folder), "counts": counts(j, rows)}
+    sink = j.explain(**given).lines(SINK)[0]
+    return {"results": found(spark, folder), "counts": counts(j, rows), "sink": sink}
 
 
 def refused(spark: SparkSession, folder: Path) -> str:

@@ -37,6 +37,10 @@ def test_the_same_query_over_connect(over_connect: dict[str, Any], folder: Path)
 @pytest.mark.slow
 def test_the_same_join_over_connect(over_connect: dict[str, Any], folder: Path) -> None:
     check_join(over_connect["join"], folder / "join")
+    said = over_connect["join"]["stream"].pop("sink")
+    assert said == (
+        "Spark's own sink writes the results: on Spark Connect, files cannot be committed with a micro-batch"
+    )
 
 
 @pytest.mark.slow

@@ -104,7 +104,8 @@ def test_the_rows_of_duckdb_and_of_spark_s_sink(spark: SparkSession, tmp_path: P
     s = streams.session(spark)
     found, handle = run(s, text, tmp_path, "tasks")
     assert found == expected
-    assert run(s, text, tmp_path, "spark")[0] == expected
+    if "JVM" in conditions:  # the same rows, evaluated elsewhere
+        assert run(s, text, tmp_path, "spark")[0] == expected
     assert handle.explain().lines(SINK)[0].startswith("the tasks that find results write them")
     (condition,) = re.findall(r"/ a\.x > .*\((\w+)\)", str(handle.explain())) or [None]
     assert condition == ("Arrow" if "/ a.x" in ours else None)
