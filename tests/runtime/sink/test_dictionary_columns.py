@@ -22,10 +22,16 @@ COLUMNS = {
     "few ids": (pa.array(range(1_000)), False),
     "ids of results, each several times": (pa.array(RNG.integers(0, 15_000, 135_000)), True),
     "one row": (pa.array([7]), False),
+    # a dictionary is not the best here, but what Spark writes too: equal values next to each other compress well
+    "sorted ids, each several times": (pa.array(np.sort(RNG.integers(0, 15_000, 135_000))), True),
     "ids": (pa.array(range(ROWS)), False),
     "ids in random order": (pa.array(RNG.permutation(ROWS)), False),
     "long texts that differ": (pa.array([f"{n:0200}" for n in range(50_000)]), False),
 }
+
+
+MOST_OVER_THE_OTHER = {"sorted ids, each several times": 1.4}
+"""Where the choice is known to be the larger one: by how much."""
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -40,4 +46,4 @@ def test_the_choice_and_what_it_saves(name: str) -> None:
         return len(out.getvalue())
 
     chosen, other = size(has_dictionary), size(not has_dictionary)
-    assert chosen <= 1.1 * other
+    assert chosen <= MOST_OVER_THE_OTHER.get(name, 1.1) * other
