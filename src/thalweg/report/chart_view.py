@@ -57,7 +57,7 @@ def chart_of(
     chart = make_chart(estimates, objective_of(settings.objective), k, ranges=ranges, max_bytes=limit)
     expected = {alias: estimates.quantities["rate", alias].value for alias in estimates.streams}
     last = report.sections[-1].plans if report.sections else None
-    rates = [] if last is None else [each for _, each in last.rates]
+    rates = [] if last is None else [each.rates for each in last.rates]
     rates = [each for each in rates if len(each) == len(estimates.streams)]  # in a run, some may have been tables
     return ChartView(title, chart, expected, [dict(zip(estimates.streams, each, strict=True)) for each in rates])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
@@ -63,6 +63,24 @@ class Progress:
 
 
 @dataclass(slots=True)
+class RoundRates:
+    """The estimated rates of the streams after one micro-batch, or after one report of a local pass. Each bucket
+    estimates the rates of whole streams from its own rows, so their mean is what all buckets have counted together."""
+
+    batch: int | None
+    rates: tuple[float, ...]
+    buckets: int = 1
+    """The number of buckets that this is the mean of."""
+
+    def take_in(self, later: RoundRates) -> None:
+        """Add what other buckets estimated after the same micro-batch."""
+        both = self.buckets + later.buckets
+        pairs = zip(self.rates, later.rates, strict=True)
+        self.rates = tuple((one * self.buckets + other * later.buckets) / both for one, other in pairs)
+        self.buckets = both
+
+
+@dataclass(slots=True)
 class PlanHistory:
     """The plans of one run."""
 
@@ -80,16 +98,15 @@ class PlanHistory:
     chart: ChartCounts = field(default_factory=ChartCounts)
     standing: str = ""
     """Why plans are looked up in a chart although the policy is another one; empty if they are not."""
-    rates: deque[tuple[int | None, tuple[float, ...]]] = field(default_factory=lambda: deque(maxlen=LATEST_ROUNDS))
-    """The estimated rates of the streams after each micro-batch, or each report of a local pass."""
+    rates: deque[RoundRates] = field(default_factory=lambda: deque(maxlen=LATEST_ROUNDS))
 
     def add(self, record: PlanObserved) -> None:
         """Add a record of a worker to the plans, changes and forecasts."""
         if record.policy == "chart":
             self.chart.add(record)
         self.standing = record.standing or self.standing
-        if record.rates and (record.batch is None or not self.rates or self.rates[-1][0] != record.batch):
-            self.rates.append((record.batch, record.rates))
+        if record.rates:
+            self._end_round(RoundRates(record.batch, record.rates))
         self.plans[record.worker] = record.next_plan or record.plan
         self.bytes_held[record.worker] = max(record.held_bytes, self.bytes_held.get(record.worker, 0))
         if record.next_plan:
@@ -106,6 +123,13 @@ class PlanHistory:
             for expected, counted in COMPARED:
                 setattr(one, expected, getattr(one, expected) + (getattr(record, expected) or 0.0))
                 setattr(one, counted, getattr(one, counted) + getattr(record, counted))
+
+    def _end_round(self, one: RoundRates) -> None:
+        last = self.rates[-1] if self.rates else None
+        if last is not None and one.batch is not None and last.batch == one.batch:
+            last.take_in(one)
+        else:
+            self.rates.append(one)
 
     def _advance(self, one: Progress) -> None:
         last = self.progress[-1] if self.progress else None
@@ -135,7 +159,8 @@ class PlanHistory:
         self.forecasts.extend(later.forecasts)
         self.chart.take_in(later.chart)
         self.standing = later.standing or self.standing
-        self.rates.extend(later.rates)
+        for each in later.rates:
+            self._end_round(replace(each))  # a copy, since others may be added to it
         for worker, size in later.bytes_held.items():
             self.bytes_held[worker] = max(size, self.bytes_held.get(worker, 0))
 
