@@ -22,6 +22,7 @@ from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.settings import policy_in_code
+from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 from thalweg.stats.declared_statistics import join_statistics
 
@@ -389,7 +390,7 @@ class Join(AdaptiveBase):
         kind = format or ("parquet" if path is not None else None)
         if kind is None:
             raise PlanError("start() needs a place for the results: give path=..., or format='console', 'noop'")
-        to, saved = (None if place is None else os.fspath(place) for place in (path, checkpoint))
+        to, saved = given_folder("path", path), given_folder("checkpoint", checkpoint)
         query, opened = start_join(
             _session_of(streams), lambda written: self.attached(streams, JoinRows.RESULTS, written), kind, to,
             dict(options or {}), trigger, saved, name, sink,

@@ -31,6 +31,7 @@ from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_pla
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process, memory_share
+from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.conditions_chart import chart_of_conditions
 from thalweg.session.explanation import NO_INTERVALS, explanation
@@ -505,7 +506,7 @@ class ContinuousQuery:
         >>> run
         <query large: ended>
         """
-        to, saved = (None if place is None else os.fspath(place) for place in (path, checkpoint))
+        to, saved = given_folder("path", path), given_folder("checkpoint", checkpoint)
         with self._running.lock:
             return self._start(to, format, dict(options or {}), trigger, saved, busy, sink)
 

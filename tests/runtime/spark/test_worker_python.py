@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+import thalweg as tw
+from tests.runtime.spark.joins.streams import files, rows
+from thalweg.runtime.spark import worker_python
 from thalweg.runtime.spark.worker_python import another_python
 
 
@@ -46,3 +51,19 @@ def test_the_python3_on_the_path_is_named(pythons: dict[str, str], monkeypatch: 
     assert told is not None
     assert f"'python3', which is {pythons['link']}" in told
     assert "cannot be found" in str(another_python("python9", pythons["one"]))
+
+
+@pytest.mark.parametrize("door", ["call", "start"])
+def test_the_warning_is_about_a_line_of_the_user(
+    spark: SparkSession, tmp_path: Path, door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_python, "another_python", lambda workers, ours: f"another Python at the {door}")
+    frames: dict[str, Any] = {
+        name: each.stream(spark) for name, each in files(tmp_path, {"a": [rows([0])], "b": [rows([1])]}).items()
+    }
+    j = tw.join(on="a.k = b.k", window="5 seconds", time="ts")
+    places: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "c", "trigger": "availableNow"}
+    opened = {"call": lambda: j(**frames), "start": lambda: j.start(**places, **frames).stop()}[door]
+    with pytest.warns(UserWarning, match="another Python") as warned:
+        opened()
+    assert [warning.filename for warning in warned] == [__file__]

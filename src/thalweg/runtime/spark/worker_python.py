@@ -10,10 +10,11 @@ import os
 import shutil
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+
+from thalweg.errors import warn_user
 
 ANSWERS_WITHIN_S = 5.0
 
@@ -25,7 +26,7 @@ def warn_of_another_python(df: DataFrame) -> None:
     warning = another_python(df.sparkSession.sparkContext.pythonExec, sys.executable)
     if warning is not None and warning not in _WARNED:
         _WARNED.add(warning)
-        warnings.warn(warning, stacklevel=5)
+        warn_user(warning)
 
 
 _WARNED: set[str] = set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from thalweg.plan.nodes import SpreadBy, WindowJoin
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.sink.request import SinkRequest
 from thalweg.runtime.spark.sink.result_sink import ResultSink, Written
@@ -135,8 +135,9 @@ def checkpoint_of(
 ) -> str | None:
     """Return the folder from the argument, the option, or Spark's configuration; None if Spark uses a temporary one."""
     given = next((options.pop(key) for key in list(options) if key.lower() == "checkpointlocation"), None)
-    given = None if given is None else os.fspath(given)
-    path = path or next((os.fspath(options[key]) for key in options if key.lower() == "path"), None)
+    given = given_folder("the option checkpointLocation", given)
+    option = next((options[key] for key in options if key.lower() == "path"), None)
+    path = path or given_folder("the option path", option)
     if None not in (checkpoint, given) and checkpoint != given:
         raise PlanError(
             f"checkpoint={checkpoint!r} and the option checkpointLocation={given!r} differ; give only one of them"

@@ -1,0 +1,27 @@
+"""The folders that a user names when a query is started."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from thalweg.errors import PlanError
+
+
+def given_folder(argument: str, place: Any) -> str | None:
+    """Return a folder as a text; None if none is given.
+
+    >>> from pathlib import Path
+    >>> given_folder("path", Path("joined")), given_folder("path", None)
+    ('joined', None)
+    >>> given_folder("path", 5)
+    Traceback (most recent call last):
+        ...
+    thalweg.errors.PlanError: path=5 is not the name of a folder; give a text or a pathlib.Path
+    """
+    if place is None:
+        return None
+    found = os.fspath(place) if isinstance(place, os.PathLike) else place
+    if not isinstance(found, str) or not found:
+        raise PlanError(f"{argument}={place!r} is not the name of a folder; give a text or a pathlib.Path")
+    return found
