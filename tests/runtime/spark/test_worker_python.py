@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,10 @@ def test_the_warning_is_about_a_line_of_the_user(
     }
     j = tw.join(on="a.k = b.k", window="5 seconds", time="ts")
     places: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "c", "trigger": "availableNow"}
-    opened = {"call": lambda: j(**frames), "start": lambda: j.start(**places, **frames).stop()}[door]
+    doors: dict[str, Callable[[], Any]] = {
+        "call": lambda: j(**frames),
+        "start": lambda: j.start(**places, **frames).stop(),
+    }
     with pytest.warns(UserWarning, match="another Python") as warned:
-        opened()
+        doors[door]()
     assert [warning.filename for warning in warned] == [__file__]

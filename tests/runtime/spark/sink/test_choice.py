@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 import thalweg as tw
-from tests.runtime.spark.joins.streams import Files, files, rows
+from tests.runtime.spark.joins.streams import NTZ, Files, files, frame, rows
 from thalweg.report.explanation import SINK
 from thalweg.runtime.spark.sink.choice import choose_sink
 from thalweg.runtime.spark.sink.request import SinkRequest
@@ -159,6 +161,30 @@ def test_spark_s_own_sink(spark: SparkSession, tmp_path: Path) -> None:
     assert sentence.startswith("Spark's own sink writes the results: its checkpoint was created with Spark's sink")
     assert {file.parent.name for file in tmp_path.glob("out/**/*.parquet")} == {"a=0", "a=1", "a=2"}
     assert sorted(pq.read_table(tmp_path / "out")["b"].to_pylist()) == [0, 0, 1, 1]
+
+
+def test_a_table_is_read_once_although_tasks_cannot_write_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    module: Any = sys.modules["thalweg.runtime.spark.joins.attach"]  # the package has a function of this name
+    as_usual = module._read
+
+    def counted(alias: str, *rest: Any) -> pa.Table:
+        read.append(alias)
+        return as_usual(alias, *rest)
+
+    monkeypatch.setattr(module, "_read", counted)
+    stream: Any = pairs(tmp_path / "in")["a"].stream(spark)
+    table = rows([0]).drop_columns("ts")
+    table = table.append_column("since", pa.array([0]).cast(NTZ))  # beside TIMESTAMP, tasks cannot write it
+    j = tw.join(on="a.k = b.k", window={"a": "5 seconds"}, time={"a": "ts"})
+    query = j.start(**places(tmp_path), a=stream, b=frame(spark, table))
+    assert query.awaitTermination(60)
+    (sentence,) = j.explain(a=stream, b=frame(spark, table)).lines(SINK)
+    assert "columns of TIMESTAMP and of TIMESTAMP_NTZ" in sentence
+    assert spark.read.parquet(str(tmp_path / "out")).count() == 3
+    assert read == ["b"]
 
 
 def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path) -> None:

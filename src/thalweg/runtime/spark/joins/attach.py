@@ -155,15 +155,16 @@ def attach(
     if choice is not None:  # workers do not need the plans that were not chosen
         choice = replace(choice, candidates=choice.candidates[:1])
     task = JoinTask(
-        binding, settings, layout.buckets, layout.partitioning, identity,
-        {alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables}, layout.followed, wanted, ahead,
-        idle, choice, chart,
+        binding, settings, layout.buckets, layout.partitioning, identity, {}, layout.followed, wanted, ahead, idle,
+        choice, chart,
     )  # fmt: skip
     columns = _columns(task, frames)
     if written is not None:
         assert layout.streaming
         task = replace(task, sink=written(StructType(columns.fields[:-1])))
         columns = from_arrow_schema(task.output)
+    # last, because it runs jobs, and `written` may have found that tasks cannot write
+    task = replace(task, tables={alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables})
     packed = []
     # sorted: a checkpoint identifies sources by position, and conditions may be written in another order
     for alias in sorted(plan.streams):
