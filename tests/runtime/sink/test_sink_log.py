@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
+from thalweg.runtime.sink import sink_log
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 
 
@@ -31,3 +33,36 @@ def test_another_interval_loses_nothing(tmp_path: Path, then: int, now: int) -> 
         assert visible(tmp_path) == names
     assert not SinkLog(str(tmp_path)).add(39, ["0.parquet"]), "it is there already"
     assert visible(tmp_path) == names
+
+
+@pytest.mark.parametrize("part", [1, 2, 3, 50, 200, 1 << 20])
+def test_a_log_is_copied_in_parts_of_any_size(tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sink_log, "PART_BYTES", part)
+    (tmp_path / "f.parquet").write_bytes(b"x")
+    log, count = SinkLog(str(tmp_path), LogSettings(interval=3)), 0
+    for batch, files in enumerate([2, 0, 1, 3, 0, 0, 0, 4, 0]):
+        log.add(batch, ["f.parquet"] * files)
+        count += files
+        if batch == 4:  # as an editor may leave it
+            with open(tmp_path / "_spark_metadata/4", "ab") as file:
+                file.write(b"\n\n")
+    assert visible(tmp_path) == ["f.parquet"] * count
+    assert (tmp_path / "_spark_metadata/8.compact").read_bytes().count(b"\n") == count
+
+
+def test_a_long_log_is_not_read_into_memory(tmp_path: Path) -> None:
+    (tmp_path / "f.parquet").write_bytes(b"x")
+    log = SinkLog(str(tmp_path), LogSettings(interval=2))
+    log.add(0, ["f.parquet"] * 50)
+    log.add(1, [])
+    compact = tmp_path / "_spark_metadata/1.compact"
+    version, *lines = compact.read_bytes().split(b"\n")
+    compact.write_bytes(b"\n".join([version, *lines * 1_000]))
+    size = compact.stat().st_size
+    tracemalloc.start()
+    for batch in (2, 3):
+        log.add(batch, ["f.parquet"])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(visible(tmp_path)) == 50_002
+    assert peak < size / 3

@@ -83,7 +83,7 @@ class BatchCommit:
     def _claim(self, query: str) -> None:
         """Raise a QueryError if the folder has the results of another query. The numbers of its micro-batches would be
         taken for those of this one."""
-        if owner_of(self._folder) is None and create_once(self._folder, f"{HIDDEN}/{OWNER}", query.encode()):
+        if owner_of(self._folder) is None and create_once(self._folder, f"{HIDDEN}/{OWNER}", [query.encode()]):
             return
         if owner_of(self._folder) != query:
             raise QueryError(
@@ -104,7 +104,7 @@ class BatchCommit:
     def _decide(self, batch: int, files: Sequence[StagedFile]) -> Sequence[StagedFile]:
         """Return the files that are the results of the micro-batch."""
         path = self._hidden(f"{batch}.json")
-        content = json.dumps([asdict(file) for file in files]).encode()
+        content = [json.dumps([asdict(file) for file in files]).encode()]
         while not create_once(self._folder, f"{HIDDEN}/{batch}.json", content):
             decided = _listed(path)
             # in this order, because another process may move a file in between

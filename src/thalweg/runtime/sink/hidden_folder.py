@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterable
 from contextlib import suppress
 
 HIDDEN = ".thalweg"
@@ -14,14 +15,15 @@ PROBE = "probe-"
 """The beginning of the names of files that are only written to try whether that is possible."""
 
 
-def create_once(folder: str, name: str, content: bytes) -> bool:
+def create_once(folder: str, name: str, content: Iterable[bytes]) -> bool:
     """Create a file in a folder of results with all of its content at once, unless it exists. Return whether this call
-    created it. The hidden folder must exist: a process that is killed leaves its draft there."""
+    created it. The hidden folder must exist: a process that is killed leaves its draft there. `content`: the parts of
+    the file, one after the other."""
     path = os.path.join(folder, name)
     draft = os.path.join(folder, HIDDEN, f"{uuid.uuid4().hex}{DRAFT}")
     try:
         with open(draft, "wb") as file:
-            file.write(content)
+            file.writelines(content)
         try:
             os.link(draft, path)  # fails if the file exists, unlike a rename
         except FileExistsError:

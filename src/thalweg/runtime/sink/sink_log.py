@@ -12,14 +12,18 @@ import json
 import os
 import re
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from urllib.parse import quote
 
 from thalweg.runtime.sink.hidden_folder import HIDDEN, create_once
 
 NAME = "_spark_metadata"
 VERSION = b"v1"
+PART_BYTES = 1 << 20
+"""How much of a file is copied at once."""
 BLOCK_SIZE = 33_554_432
 """What Hadoop says for a local disk."""
 
@@ -54,7 +58,8 @@ class SinkLog:
         name = self._batches()[batch]
         if name.endswith(".compact"):
             return None
-        return [json.loads(line)["path"].rpartition("/")[2] for line in self._lines(name)]
+        lines = b"".join(self._lines(name)).split(b"\n")
+        return [json.loads(line)["path"].rpartition("/")[2] for line in lines if line]
 
     def add(self, batch: int, files: list[str]) -> bool:
         """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
@@ -63,7 +68,7 @@ class SinkLog:
         os.makedirs(self._folder, exist_ok=True)
         present = self._batches()
         interval = self._interval(present)
-        lines = [self._line(name) for name in files]
+        lines = [b"\n" + self._line(name) for name in files]
         if (batch + 1) % interval:
             # Spark reads every file since the last compact one; some are missing if the folder was emptied
             for earlier in range(max(0, (batch + 1) // interval * interval - 1), batch):
@@ -72,11 +77,8 @@ class SinkLog:
             return self._write(str(batch), lines)
         # the last compact file is not always an interval ago: the setting may have been changed
         last = max((n for n, name in present.items() if name.endswith(".compact") and n < batch), default=0)
-        before: list[bytes] = []
-        for earlier in range(last, batch):
-            if earlier in present:
-                before += self._lines(present[earlier])
-        added = self._write(f"{batch}.compact", before + lines)
+        before = (self._lines(present[earlier]) for earlier in range(last, batch) if earlier in present)
+        added = self._write(f"{batch}.compact", chain(*before, lines))
         self._delete_expired(batch, interval)
         return added
 
@@ -101,11 +103,18 @@ class SinkLog:
             return compact[-1] - compact[-2]
         return fitting_interval(self._settings.interval, compact[0])
 
-    def _lines(self, name: str) -> list[bytes]:
+    def _lines(self, name: str) -> Iterator[bytes]:
+        """Yield the lines of a file in large parts, each line after a line break. There may be millions of them."""
         with open(os.path.join(self._folder, name), "rb") as file:
-            version, *lines = file.read().split(b"\n")
-        assert version == VERSION, f"{NAME}/{name} has the version {version!r}"
-        return [line for line in lines if line]
+            version = file.readline().rstrip(b"\n")
+            assert version == VERSION, f"{NAME}/{name} has the version {version!r}"
+            breaks = b"\n"
+            while part := file.read(PART_BYTES):
+                text = part.rstrip(b"\n")
+                if text:
+                    yield breaks + text
+                    breaks = b""
+                breaks += part[len(text) :]  # nothing follows the last line
 
     def _line(self, name: str) -> bytes:
         path = os.path.join(self._results, name)
@@ -117,10 +126,10 @@ class SinkLog:
         }  # fmt: skip
         return json.dumps(line, separators=(",", ":")).encode()
 
-    def _write(self, name: str, lines: list[bytes]) -> bool:
+    def _write(self, name: str, lines: Iterable[bytes]) -> bool:
         with suppress(FileNotFoundError):  # Hadoop's checksum of an earlier file of this name
             os.unlink(os.path.join(self._folder, f".{name}.crc"))
-        return create_once(self._results, f"{NAME}/{name}", b"\n".join([VERSION, *lines]))
+        return create_once(self._results, f"{NAME}/{name}", chain([VERSION], lines))
 
     def _delete_expired(self, batch: int, interval: int) -> None:
         settings = self._settings
