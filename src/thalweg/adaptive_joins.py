@@ -403,7 +403,7 @@ class Join(AdaptiveBase):
     ) -> Any:
         """Return what a call, `tagged` or `late` returns, depending on `wanted`. `written` returns where tasks write
         results, given their columns; then the files are returned."""
-        from thalweg.runtime.spark.joins import attach
+        from thalweg.runtime.spark.joins.attach import attach
 
         settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
         self._was_attached = True
@@ -477,7 +477,7 @@ class Join(AdaptiveBase):
         """
         if not streams:
             return explain_plan(self._plan, JoinSettings.in_force(self._given), self.report(), self._estimates)
-        from thalweg.runtime.spark.joins import lay_out
+        from thalweg.runtime.spark.joins.attach import lay_out
 
         settings = JoinSettings.in_force(self._given, _session_of(streams))
         placed = lay_out(self._classified(settings), settings, streams, self._statistics)

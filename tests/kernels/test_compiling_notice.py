@@ -91,7 +91,7 @@ def test_on_the_driver_of_a_local_spark(
 ) -> None:
     from thalweg.runtime.spark.joins import attach
 
-    monkeypatch.setattr(sys.modules[attach.__module__], "is_compiled", lambda: is_compiled)
+    monkeypatch.setattr(attach, "is_compiled", lambda: is_compiled)
     terminal = in_a_terminal(monkeypatch)
     df = spark.createDataFrame([(1, 1)], "k int, t int")
     tw.join(on="a.k = b.k", window=5, time="t")(a=df, b=df)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,7 +24,8 @@ from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.runtime.joins.join_packing import Packing
 from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.sink.staged_files import StagedFiles
-from thalweg.runtime.spark.joins import processor
+from thalweg.runtime.spark.joins import attach, bucket_round
+from thalweg.runtime.spark.joins.processor import JoinProcessor
 
 ROWS_IN, PACKING, CHUNKS_OUT = "rows to Python", "packing", "chunks from Python"
 CHUNKS_IN, UNPACKING, STATE_IN, JOINING = "chunks to Python", "unpacking", "state: read", "kernel"
@@ -34,9 +34,6 @@ WRITING = "results: files"
 PARTS = (
     ROWS_IN, PACKING, CHUNKS_OUT, CHUNKS_IN, UNPACKING, STATE_IN, JOINING, WRITING, TO_PANDAS, RESULTS_OUT, STATE_OUT,
 )  # fmt: skip
-
-
-_PLACE = import_module("thalweg.runtime.spark.joins.attach")  # the package has a function of that name
 
 
 class Stopwatch:
@@ -107,7 +104,7 @@ class TimedPacking(Packing):
         watch.leave(self.folder)
 
 
-class TimedProcessor(processor.JoinProcessor):
+class TimedProcessor(JoinProcessor):
     """The processor of one bucket, with a stopwatch."""
 
     def __init__(self, task: Any, folder: Path) -> None:
@@ -119,8 +116,8 @@ class TimedProcessor(processor.JoinProcessor):
         watch = Stopwatch(JOINING)
         with ExitStack() as stack:
             for place, name, part in (
-                (KeptJoin, "open", STATE_IN), (KeptJoin, "keep", STATE_OUT), (processor, "unpacked", UNPACKING),
-                (processor, "_frame", TO_PANDAS), (StagedFiles, "write", WRITING), (StagedFiles, "close", WRITING),
+                (KeptJoin, "open", STATE_IN), (KeptJoin, "keep", STATE_OUT), (bucket_round, "unpacked", UNPACKING),
+                (bucket_round, "_frame", TO_PANDAS), (StagedFiles, "write", WRITING), (StagedFiles, "close", WRITING),
             ):  # fmt: skip
                 stack.enter_context(mock.patch.object(place, name, watch.within(part, getattr(place, name))))
             for out in super().handleInputRows(key, watch.waiting(CHUNKS_IN, rows), timerValues):
@@ -133,8 +130,8 @@ class TimedProcessor(processor.JoinProcessor):
 def timed(folder: Path) -> Iterator[None]:
     """Joins that are put on DataFrames meanwhile leave their times there."""
     with (
-        mock.patch.object(_PLACE, "JoinProcessor", partial(TimedProcessor, folder=folder)),
-        mock.patch.object(_PLACE, "Packing", partial(TimedPacking, folder=folder)),
+        mock.patch.object(attach, "JoinProcessor", partial(TimedProcessor, folder=folder)),
+        mock.patch.object(attach, "Packing", partial(TimedPacking, folder=folder)),
     ):
         yield
 

@@ -69,7 +69,8 @@ def test_two_meshes_a_killed_worker_and_a_replayed_batch(spark: SparkSession, tm
         return read.transform(one).transform(two).select("id")
 
     def all_reported() -> bool:
-        return sum(section.rows for section in one.report().sections) == sum(table.num_rows for table in tables)
+        seen: int = sum(section.rows for section in one.report().sections)
+        return seen == ROWS * len(tables)
 
     add_file()
     query = start(both(), tmp_path, "out")

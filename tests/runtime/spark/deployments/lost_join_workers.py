@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,10 +71,9 @@ def run(spark: SparkSession, folder: Path, which: str, *, by_tasks: bool = False
     """How many were killed and where, the results, what was counted, and who writes. `by_tasks`: tasks write."""
     FOLDER.append(str(folder))
     CHOSEN.append(KILLS[which])
-    place = sys.modules[attach.__module__]
     rows = sum(spark.read.parquet(str(folder / "in" / alias)).count() for alias in ALIASES)
     j, given = join(buckets=3), streams(spark, folder)
-    place.JoinProcessor = Mortal  # type: ignore[attr-defined]
+    attach.JoinProcessor = Mortal  # type: ignore[attr-defined]
     try:
         if by_tasks:
             query = j.start(path=folder / "out", checkpoint=folder / "checkpoint", trigger="availableNow", **given)
@@ -83,7 +81,7 @@ def run(spark: SparkSession, folder: Path, which: str, *, by_tasks: bool = False
             query = start(spark, folder, j)
         assert query.awaitTermination(150), "the stream did not end"
     finally:
-        place.JoinProcessor = JoinProcessor  # type: ignore[attr-defined]
+        attach.JoinProcessor = JoinProcessor  # type: ignore[attr-defined]
         FOLDER.pop(), CHOSEN.pop()
     killed = sorted(path.name for path in folder.glob("*.killed"))
     written = {

@@ -3,7 +3,6 @@ rows."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ class Restless(Mortal):
 def killed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A worker dies in the micro-batch `KILLED`, and leaves this file."""
     MARKER.append(str(tmp_path / "killed"))
-    monkeypatch.setattr(sys.modules[attach.__module__], "JoinProcessor", request.param)
+    monkeypatch.setattr(attach, "JoinProcessor", request.param)
     yield tmp_path / "killed"
     MARKER.clear()
 

@@ -4,7 +4,6 @@ restart with other ones, a killed worker nor a round that is run again change a 
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -83,14 +82,14 @@ class RestlessTask(JoinTask):
 
 @pytest.fixture
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[attach.__module__], "JoinTask", RestlessTask)
+    monkeypatch.setattr(attach, "JoinTask", RestlessTask)
 
 
 @pytest.fixture
 def killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A worker dies in the micro-batch `KILLED`, and leaves this file."""
     MARKER.append(str(tmp_path / "killed"))
-    monkeypatch.setattr(sys.modules[attach.__module__], "JoinProcessor", Mortal)
+    monkeypatch.setattr(attach, "JoinProcessor", Mortal)
     yield tmp_path / "killed"
     MARKER.clear()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,7 +70,7 @@ MARKER: list[str] = []
 @pytest.fixture
 def mortal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     MARKER.append(str(tmp_path / "killed"))
-    monkeypatch.setattr(sys.modules[attach.__module__], "JoinProcessor", Mortal)
+    monkeypatch.setattr(attach, "JoinProcessor", Mortal)
     yield tmp_path / "killed"
     MARKER.clear()
 

@@ -17,7 +17,7 @@ from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_packing import Packing
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.spark.joins import processor
+from thalweg.runtime.spark.joins import bucket_round
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 
@@ -60,11 +60,11 @@ class Worker:
 
 @pytest.fixture
 def task() -> Iterator[JoinTask]:
-    processor._WARM.clear()
+    bucket_round._WARM.clear()
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA})
     yield JoinTask(binding, JoinSettings(policy="static"), (0,), Partitioning.of(plan.graph), "join", {})
-    processor._WARM.clear()
+    bucket_round._WARM.clear()
 
 
 def test_a_copy_is_warm_in_the_next_round(task: JoinTask) -> None:
@@ -118,11 +118,11 @@ def test_two_queries_of_one_join_do_not_share_copies(task: JoinTask) -> None:
 def test_copies_that_are_too_large_together_go_the_oldest_first(
     task: JoinTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processor, "memory_share", lambda: 1)
+    monkeypatch.setattr(bucket_round, "memory_share", lambda: 1)
     first, second = Worker(replace(task, identity="first")), Worker(replace(task, identity="second"))
     list(first.round(a=[1]))
     list(second.round(a=[1]))
-    assert [place.join for place in processor._WARM] == ["second"]
+    assert [place.join for place in bucket_round._WARM] == ["second"]
     assert list(first.round(b=[2])) == [(1, 2)]  # read back
     assert first.state.reads == 1
 
@@ -137,7 +137,7 @@ def test_the_state_of_another_join_is_refused(task: JoinTask) -> None:
 
 
 def test_what_a_worker_gives_is_backed_by_arrow(task: JoinTask) -> None:
-    frame = processor._frame(task.row())
+    frame = bucket_round._frame(task.row())
     assert all(isinstance(kind, pd.ArrowDtype) for kind in frame.dtypes)
     assert isinstance(frame, pd.DataFrame)
     value: Any = frame["a_id"].iloc[0]
@@ -147,10 +147,10 @@ def test_what_a_worker_gives_is_backed_by_arrow(task: JoinTask) -> None:
 def test_the_state_of_a_query_of_another_id_is_refused(task: JoinTask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows were spread over buckets by a salt of that id: rows of one key would not meet."""
     worker = Worker(task)
-    monkeypatch.setattr(processor, "name_of", lambda context: {"query": "one", "start": "first"})
+    monkeypatch.setattr(bucket_round, "name_of", lambda context: {"query": "one", "start": "first"})
     list(worker.round(a=[1]))
     assert list(worker.round(b=[2])) == [(1, 2)]
-    monkeypatch.setattr(processor, "name_of", lambda context: {"query": "other", "start": "second"})
+    monkeypatch.setattr(bucket_round, "name_of", lambda context: {"query": "other", "start": "second"})
     with pytest.raises(
         CheckpointError, match=r"it had 'rows spread by the id of query one'; now there is .*query other"
     ):

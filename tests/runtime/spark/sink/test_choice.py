@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from pyspark.sql import SparkSession
 import thalweg as tw
 from tests.runtime.spark.joins.streams import NTZ, Files, files, frame, rows
 from thalweg.report.explanation import SINK
+from thalweg.runtime.spark.joins import attach
 from thalweg.runtime.spark.sink.choice import choose_sink
 from thalweg.runtime.spark.sink.request import SinkRequest
 
@@ -167,14 +167,13 @@ def test_a_table_is_read_once_although_tasks_cannot_write_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    module: Any = sys.modules["thalweg.runtime.spark.joins.attach"]  # the package has a function of this name
-    as_usual = module._read
+    as_usual = attach._read
 
     def counted(alias: str, *rest: Any) -> pa.Table:
         read.append(alias)
         return as_usual(alias, *rest)
 
-    monkeypatch.setattr(module, "_read", counted)
+    monkeypatch.setattr(attach, "_read", counted)
     stream: Any = pairs(tmp_path / "in")["a"].stream(spark)
     table = rows([0]).drop_columns("ts")
     table = table.append_column("since", pa.array([0]).cast(NTZ))  # beside TIMESTAMP, tasks cannot write it

@@ -1,5 +1,1 @@
-"""Windowed joins on Spark: `attach` applies one to DataFrames, `lay_out` decides how it would run."""
-
-from thalweg.runtime.spark.joins.attach import attach, lay_out
-
-__all__ = ["attach", "lay_out"]
+"""Windowed joins on Spark: `attach` applies one to DataFrames, and `bucket_round` runs in their tasks."""
