@@ -35,6 +35,7 @@ from thalweg.runtime.spark.stream_watch import WorkSink
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker import ChainTask, run_task
 from thalweg.runtime.spark.worker_python import warn_of_another_python
+from thalweg.runtime.spark.worker_socket import acknowledged
 
 CLASSIFIERS = (
     types.StringType, types.BinaryType, types.BooleanType, types.NumericType, types.DateType, types.TimestampType,
@@ -79,7 +80,7 @@ def attach(
     # annotations are strings here, but PySpark needs the types
     filter_chain.__annotations__ = {"columns": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
     # the text differs from call to call, and a deterministic UDF may be evaluated twice, once for the filter
-    udf: Any = F.arrow_udf(filter_chain, verdict_column.TYPE).asNondeterministic()
+    udf: Any = F.arrow_udf(acknowledged(filter_chain), verdict_column.TYPE).asNondeterministic()
     metric = f"thalweg_{identity}"
     flag = f"__thalweg_{identity[:8]}"
     column = udf(*(F.col(f"`{name.replace('`', '``')}`") for name in names))

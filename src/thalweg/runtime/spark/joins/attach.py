@@ -55,6 +55,7 @@ from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
 from thalweg.runtime.spark.worker_python import warn_of_another_python
+from thalweg.runtime.spark.worker_socket import acknowledged
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 PACKED = "bucket int, stream int, first long, latest long, chunk binary"
@@ -199,7 +200,7 @@ def attach(
         )  # fmt: skip
     else:
         spread = together.repartition(len(layout.buckets), "bucket").sortWithinPartitions("bucket", "first")
-        joined = spread.mapInArrow(partial(join_finished, task), columns)
+        joined = spread.mapInArrow(acknowledged(partial(join_finished, task)), columns)
     observed, fetch = with_observed_work(joined, metric, work, report, identity, unasked=settings.events is not None)
     rows = observed.filter(F.col(WORK).isNull()).drop(WORK)
     return rows if written is None else rows.observe(WRITTEN, *_counted_files()), fetch
@@ -236,7 +237,7 @@ def _packed(df: DataFrame, packing: Packing, ahead: int | None, salt: Callable[[
         settle()
 
     # PySpark finds columns by name here, and interprets dots and backticks in names
-    return df.toDF(*(f"c{n}" for n in range(len(names)))).mapInArrow(pack, PACKED)
+    return df.toDF(*(f"c{n}" for n in range(len(names)))).mapInArrow(acknowledged(pack), PACKED)
 
 
 def _columns(task: JoinTask, frames: Mapping[str, DataFrame]) -> StructType:

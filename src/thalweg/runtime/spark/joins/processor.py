@@ -60,10 +60,12 @@ class JoinProcessor(StatefulProcessor):
 
     def __init__(self, task: JoinTask) -> None:
         from thalweg.runtime.spark.pickled_plan import digest_of, pickled
+        from thalweg.runtime.spark.worker_socket import Acknowledgement
 
         self._pickled = pickled(task)
         self._digest = digest_of(self._pickled)
         self._store: SparkChunks | None = None
+        self._acknowledgement = Acknowledgement()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state; Spark calls this for every task."""

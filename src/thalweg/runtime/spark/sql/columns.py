@@ -44,6 +44,7 @@ from thalweg.plan.relation import UserFunction
 from thalweg.runtime.redaction import called
 from thalweg.runtime.spark.guarded import all_of, any_of, kept_whole
 from thalweg.runtime.spark.joins.stream_watermarks import quoted
+from thalweg.runtime.spark.worker_socket import acknowledged
 
 NameOf = Callable[[Ref], str]
 
@@ -138,7 +139,7 @@ def _in_python(expression: Expression, name_of: NameOf, functions: Mapping[str, 
     evaluate.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
     evaluate.__name__ = "_".join(user_functions(expression))
     functions_of_spark: Any = F
-    udf = functions_of_spark.arrow_udf(evaluate, spark_type(expression.type))
+    udf = functions_of_spark.arrow_udf(acknowledged(evaluate), spark_type(expression.type))
     # with literals only, it still needs the number of rows
     made: Column = udf(*([F.col(quoted(name_of(ref))) for ref in read] or [F.lit(0)]))
     return made
