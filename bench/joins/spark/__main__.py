@@ -37,6 +37,7 @@ from bench.joins.spark.expected import Results, expected
 from bench.joins.spark.measured import BENCH, Measured
 from bench.joins.spark.profile import profile, profiled
 from bench.joins.spark.restart import restarts
+from bench.joins.spark.scenario import SEED
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
 from bench.joins.spark.variants import VARIANTS, Ran
@@ -53,7 +54,7 @@ MEMORY = {"spark.driver.memory": "12g"}
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
     """Run the benchmark. A session that is passed in is used and left open."""
     asked = _parser().parse_args(arguments)
-    print_line({"bench": BENCH, "machine": machine()})
+    print_line({"bench": BENCH, "machine": machine(), "seed": asked.seed})
     done: dict[str, Measured] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="thalweg-bench-")))
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
                     for line in profile(spark, item, rows, batches, folder / f"{name}-profile"):
                         print_line(line)
                     continue
-                done[name] = measure(spark, item, rows, batches, rounds, folder / name)
+                done[name] = measure(spark, item, rows, batches, rounds, folder / name, asked.seed)
             except WrongResultError as wrong:
                 print_line({"bench": BENCH, "scenario": name, "error": str(wrong)})
                 return 1
@@ -100,9 +101,11 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
     return 0
 
 
-def measure(spark: SparkSession, item: Item, rows: int, batches: int, rounds: int, folder: Path) -> Measured:
+def measure(
+    spark: SparkSession, item: Item, rows: int, batches: int, rounds: int, folder: Path, seed: int = SEED
+) -> Measured:
     """Run every variant once per round, in a newly drawn order."""
-    scenario = item.make(rows)
+    scenario = item.make(rows, seed=seed)
     files = StreamFiles(scenario, batches, folder)
     known = expected(files)
     rng = np.random.default_rng(rounds)
@@ -137,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, help="rounds of every variant; by default set by the scenario")
     parser.add_argument("--batches", type=int, help="batches of every run; by default set by the scenario")
     parser.add_argument("--rows", type=int, help="rows per stream and batch; by default set by the scenario")
+    parser.add_argument("--seed", type=int, default=SEED, help="the rows are drawn from it (default: %(default)s)")
     parser.add_argument(
         "--quick", action="store_true", help="few rows and one round: checks that it runs, measures nothing"
     )

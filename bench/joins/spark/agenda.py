@@ -28,7 +28,8 @@ after ten batches and 0.8 s after sixty."""
 class Item:
     """A scenario, and the batches and rounds of every variant."""
 
-    make: Callable[[int], StreamScenario]
+    make: Callable[..., StreamScenario]
+    """Returns the scenario with so many rows of each stream in each batch, and with the seed that is given."""
     rows: int
     """Of each stream in each batch."""
     batches: int

@@ -50,6 +50,7 @@ class StreamScenario:
     """By the streams of an inner node of the tree: whose time Spark follows from there on."""
     even: bool = False
     """Whether times are evenly spaced, or drawn."""
+    seed: int = SEED
     about: str = ""
 
     @property
@@ -80,7 +81,7 @@ class StreamScenario:
 
     def table(self, alias: str, batch: int) -> pa.Table:
         """The rows of one stream and batch."""
-        rng = np.random.default_rng([SEED, self.aliases.index(alias), batch])
+        rng = np.random.default_rng([self.seed, self.aliases.index(alias), batch])
         at = np.arange(self.rows)
         ticks = at * BATCH_US // self.rows if self.even else np.sort(rng.integers(0, BATCH_US, self.rows))
         times = pa.array(BEGIN_US + batch * BATCH_US + ticks).cast(pa.timestamp("us", "UTC"))
@@ -88,7 +89,7 @@ class StreamScenario:
         return pa.table({"id": at + batch * self.rows, "ts": times, **keys})
 
 
-def three_way(rows: int, name: str = "three-way") -> StreamScenario:
+def three_way(rows: int, name: str = "three-way", seed: int = SEED) -> StreamScenario:
     """Three results per input row: a row has that many pairs of partners not older than it."""
     keys = max(round(rows / sqrt(3)), 1)
     return StreamScenario(
@@ -99,11 +100,12 @@ def three_way(rows: int, name: str = "three-way") -> StreamScenario:
         dict.fromkeys("abc", BATCH_US),
         (("a", "b"), "c"),
         {frozenset("ab"): "a"},
+        seed=seed,
         about=f"{keys:,} keys, {rows:,} rows a window",
     )
 
 
-def star(rows: int, name: str = "star") -> StreamScenario:
+def star(rows: int, name: str = "star", seed: int = SEED) -> StreamScenario:
     """The shortest windows first: fewest rows find a partner there. The times of the shortest go on: they end first."""
     order = sorted(SHARES, key=SHARES.__getitem__)
     tree: Tree = order[0]
@@ -112,18 +114,19 @@ def star(rows: int, name: str = "star") -> StreamScenario:
     return StreamScenario(
         name,
         rows,
-        {alias: {"k": cycle(n)} for n, alias in enumerate(SHARES)},
+        {alias: {"k": cycle(n, seed)} for n, alias in enumerate(SHARES)},
         (tuple(f"{alias}.k" for alias in SHARES),),
         {alias: round(BATCH_US * share) for alias, share in SHARES.items()},
         tree,
         {frozenset(order[:n]): order[0] for n in range(2, len(order))},
         even=True,
+        seed=seed,
         about=f"{rows:,} keys, each once in 10 seconds; windows of "
         + ", ".join(f"{10 * s:g} s" for s in SHARES.values()),
     )
 
 
-def chain(rows: int, name: str = "chain") -> StreamScenario:
+def chain(rows: int, name: str = "chain", seed: int = SEED) -> StreamScenario:
     """Pairs with pairs: three in a row, joined with the fourth, would keep half as much again."""
     keys = uniform(max(rows, 1))
     return StreamScenario(
@@ -134,6 +137,7 @@ def chain(rows: int, name: str = "chain") -> StreamScenario:
         dict.fromkeys("abcd", BATCH_US),
         (("a", "b"), ("c", "d")),
         {frozenset("ab"): "b", frozenset("cd"): "c"},
+        seed=seed,
         about=f"{rows:,} keys and rows a window",
     )
 
@@ -152,6 +156,6 @@ def uniform(keys: int) -> Draw:
     return lambda rng, rows: rng.integers(0, keys, rows)
 
 
-def cycle(stream: int) -> Draw:
+def cycle(stream: int, seed: int) -> Draw:
     """Every key once per batch, in an order that is the stream's own and stays."""
-    return lambda rng, rows: np.random.default_rng([SEED, stream]).permutation(rows).astype(np.int64)
+    return lambda rng, rows: np.random.default_rng([seed, stream]).permutation(rows).astype(np.int64)
