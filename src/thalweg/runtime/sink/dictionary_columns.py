@@ -27,18 +27,24 @@ SAMPLED_ROWS = 8_192
 
 def dictionary_columns(rows: pa.Table) -> list[str]:
     """Return the columns that are worth a dictionary, given the first rows of a file, by their paths in Parquet."""
-    return [path for field in rows.schema for path in _paths(field) if _pays(rows.column(field.name))]
+    sampled = rows if rows.num_rows <= SAMPLED_ROWS else rows.take(_drawn(rows.num_rows))
+    return [
+        path
+        for field in rows.schema
+        for path in _paths(field)
+        if pa.types.is_nested(field.type) or _pays(rows.column(field.name), sampled.column(field.name))
+    ]
 
 
-def _pays(column: pa.ChunkedArray) -> bool:
-    if pa.types.is_nested(column.type):
-        return True
-    rows = len(column)
-    # drawn, because equal values are often next to each other; always the same, so that files are the same
-    drawn = np.random.default_rng(rows).integers(0, rows, SAMPLED_ROWS)
-    places = np.arange(rows) if rows <= SAMPLED_ROWS else np.unique(drawn)
-    count = len(places)
-    values = pc.count_distinct(column.take(pa.array(places)), mode="all").as_py()
+def _drawn(rows: int) -> pa.Array:
+    """Return the rows of the sample. They are drawn, because equal values are often next to each other, and always the
+    same, so that files are the same."""
+    return pa.array(np.unique(np.random.default_rng(rows).integers(0, rows, SAMPLED_ROWS)))
+
+
+def _pays(column: pa.ChunkedArray, sampled: pa.ChunkedArray) -> bool:
+    rows, count = len(column), len(sampled)
+    values = pc.count_distinct(sampled, mode="all").as_py()
     if 2 * values > count:
         values = count**2 / (2 * (count - values)) if values < count else float("inf")
     most = min(MOST_BYTES * rows / max(column.nbytes, 1), rows)
