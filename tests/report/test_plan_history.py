@@ -8,10 +8,10 @@ from thalweg.events import PlanObserved
 from thalweg.report.plan_history import PlanHistory
 
 
-def observed(batch: int | None, bucket: int, *rates: float) -> PlanObserved:
+def observed(batch: int | None, bucket: int, *rates: float, kind: str = "stream") -> PlanObserved:
     """What one bucket reports after a micro-batch."""
     return PlanObserved(
-        run="r", kind="stream", batch=batch, worker=f"bucket {bucket}", policy="chart", plan="(a b c)", rows=10,
+        run="r", kind=kind, batch=batch, worker=f"bucket {bucket}", policy="chart", plan="(a b c)", rows=10,
         work_ns=1, results=1, held_rows=1, held_bytes=1, rates=rates,
     )  # fmt: skip
 
@@ -49,5 +49,12 @@ def test_rates_are_the_mean_over_buckets_also_if_parts_are_put_together(cut: int
 def test_every_report_of_a_local_pass_is_a_round() -> None:
     history = PlanHistory()
     for rates in ((10.0,), (20.0,), (30.0,)):
-        history.add(observed(None, 0, *rates))
+        history.add(observed(None, 0, *rates, kind="local"))
     assert [each.rates for each in history.rates] == [(10.0,), (20.0,), (30.0,)]
+
+
+def test_all_buckets_of_finished_dataframes_are_one_round() -> None:
+    history = PlanHistory()
+    for bucket, rate in enumerate((10.0, 20.0, 60.0)):
+        history.add(observed(None, bucket, rate, kind="batch"))
+    assert [(each.rates, each.buckets) for each in history.rates] == [((30.0,), 3)]

@@ -53,7 +53,10 @@ MEMORY = {"spark.driver.memory": "12g"}
 
 def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
     """Run the benchmark. A session that is passed in is used and left open."""
-    asked = _parser().parse_args(arguments)
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    if asked.part is not None and asked.seed != SEED:
+        parser.error(f"--seed is for scenarios; --part {asked.part} draws its rows from its own")
     print_line({"bench": BENCH, "machine": machine(), "seed": asked.seed})
     done: dict[str, Measured] = {}
     with ExitStack() as stack:
@@ -87,7 +90,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
                     measure(spark, warm, QUICK_ROWS, warm_batches, 1, folder / f"{name}-warm")
                     warm_batches = QUICK_BATCHES
                 if asked.profile:
-                    for line in profile(spark, item, rows, batches, folder / f"{name}-profile"):
+                    for line in profile(spark, item, rows, batches, folder / f"{name}-profile", asked.seed):
                         print_line(line)
                     continue
                 done[name] = measure(spark, item, rows, batches, rounds, folder / name, asked.seed)

@@ -26,10 +26,12 @@ FIXED_JVM, FIXED_PYTHON = "fixed: JVM", "fixed: Python workers"
 JVM, PYTHON = "JVM, for rows and results", "PySpark in the workers"
 
 
-def profile(spark: SparkSession, item: Item, rows: int, batches: int, folder: Path) -> Iterator[dict[str, Any]]:
+def profile(
+    spark: SparkSession, item: Item, rows: int, batches: int, folder: Path, seed: int
+) -> Iterator[dict[str, Any]]:
     """Yield the profile of our join alone, whose tasks write files if the scenario has them."""
-    files, variant = StreamFiles(item.make(rows), batches, folder / "all"), profiled(item)
-    few = _timed(spark, variant, StreamFiles(item.make(FEW_ROWS), batches, folder / "few"))
+    files, variant = StreamFiles(item.make(rows, seed=seed), batches, folder / "all"), profiled(item)
+    few = _timed(spark, variant, StreamFiles(item.make(FEW_ROWS, seed=seed), batches, folder / "few"))
     all_rows = _timed(spark, variant, files)
     parts = {part: all_rows[part] - few[part] for part in all_rows}
     python = parts["python_ms"] - sum(parts[part] for part in PARTS)

@@ -64,16 +64,19 @@ class Progress:
 
 @dataclass(slots=True)
 class RoundRates:
-    """The estimated rates of the streams after one micro-batch, or after one report of a local pass. Each bucket
-    estimates the rates of whole streams from its own rows, so their mean is what all buckets have counted together."""
+    """The estimated rates of the streams after one micro-batch, after a run over finished DataFrames, or after one
+    report of a local pass. Each bucket estimates the rates of whole streams from its own rows, so their mean is what
+    all buckets have counted together."""
 
     batch: int | None
+    kind: str
+    """`stream`, `batch` or `local`, as in the record."""
     rates: tuple[float, ...]
     buckets: int = 1
     """The number of buckets that this is the mean of."""
 
     def take_in(self, later: RoundRates) -> None:
-        """Add what other buckets estimated after the same micro-batch."""
+        """Add what other buckets estimated at the same time."""
         both = self.buckets + later.buckets
         pairs = zip(self.rates, later.rates, strict=True)
         self.rates = tuple((one * self.buckets + other * later.buckets) / both for one, other in pairs)
@@ -99,6 +102,7 @@ class PlanHistory:
     standing: str = ""
     """Why plans are looked up in a chart although the policy is another one; empty if they are not."""
     rates: deque[RoundRates] = field(default_factory=lambda: deque(maxlen=LATEST_ROUNDS))
+    """The estimated rates of the streams, round by round."""
 
     def add(self, record: PlanObserved) -> None:
         """Add a record of a worker to the plans, changes and forecasts."""
@@ -106,7 +110,7 @@ class PlanHistory:
             self.chart.add(record)
         self.standing = record.standing or self.standing
         if record.rates:
-            self._end_round(RoundRates(record.batch, record.rates))
+            self._end_round(RoundRates(record.batch, record.kind, record.rates))
         self.plans[record.worker] = record.next_plan or record.plan
         self.bytes_held[record.worker] = max(record.held_bytes, self.bytes_held.get(record.worker, 0))
         if record.next_plan:
@@ -126,7 +130,8 @@ class PlanHistory:
 
     def _end_round(self, one: RoundRates) -> None:
         last = self.rates[-1] if self.rates else None
-        if last is not None and one.batch is not None and last.batch == one.batch:
+        # each bucket reports once in a micro-batch, and once in a run over finished DataFrames
+        if last is not None and one.kind != "local" and last.batch == one.batch:
             last.take_in(one)
         else:
             self.rates.append(one)

@@ -7,18 +7,25 @@ import socket
 import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 
+import thalweg as tw
+from tests.runtime.spark.joins.streams import files, results, rows, run, streaming
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.spark import filters, worker_socket
+from thalweg.runtime.spark.joins import attach
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.task import JoinTask
+from thalweg.runtime.spark.sql import columns
 from thalweg.runtime.spark.worker_socket import acknowledge, acknowledged
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot acknowledge at once")
@@ -52,6 +59,28 @@ def test_only_connections_over_tcp_are_touched(connection: socket.socket) -> Non
     connection.sendall(b"still open, too")
 
 
+def test_a_default_timeout_does_not_reach_the_connection(connection: socket.socket) -> None:
+    """PySpark reads from it by another object, which would take an answer that is not there yet for the end."""
+    assert os.get_blocking(connection.fileno())
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(10)
+    try:
+        acknowledge()
+    finally:
+        socket.setdefaulttimeout(before)
+    assert is_prompt(connection)
+    assert os.get_blocking(connection.fileno())
+
+
+def test_without_proc_nothing_happens(connection: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(folder: str) -> list[str]:
+        raise PermissionError(folder)
+
+    monkeypatch.setattr(os, "listdir", refused)
+    acknowledge()
+    assert not is_prompt(connection)
+
+
 def add(one: int, other: int) -> int:
     return one + other
 
@@ -76,3 +105,51 @@ def test_to_unpickle_is_to_acknowledge(connection: socket.socket, kind: str) -> 
     found = cloudpickle.loads(data)
     assert is_prompt(connection)
     assert kind == "operator" or found(3) == 5
+
+
+class Mark:
+    """Creates a file when it is unpickled."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.file,)
+
+
+@pytest.fixture
+def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file for each kind of function that a worker unpickles."""
+    (tmp_path / "marks").mkdir()
+    for module in (attach, columns, filters):
+
+        def marked(function: Any, name: str = module.__name__.rpartition(".")[2]) -> Any:
+            function.acknowledgement = Mark(tmp_path / "marks" / name)
+            return function
+
+        monkeypatch.setattr(module, "acknowledged", marked)
+    monkeypatch.setattr(worker_socket, "acknowledge", (tmp_path / "marks" / "operator").touch)
+    return tmp_path / "marks"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_workers_unpickle_what_filters_and_functions_carry(spark: SparkSession, marks: Path) -> None:
+    """Whether attributes of functions reach the workers is up to PySpark."""
+    table = spark.range(4)
+    assert table.transform(tw.filters(tw.predicate(lambda n: n > 1, "id", name="large"))).count() == 2
+    assert names(marks) == ["filters"]
+    s = tw.session(spark)
+    s.table("t", table)
+    s.function("plus", lambda n: n + 1, returns="bigint")
+    assert sorted(row.n for row in s.query("SELECT plus(id) AS n FROM t").dataframe().collect()) == [1, 2, 3, 4]
+    assert names(marks) == ["columns", "filters"]
+
+
+def test_workers_unpickle_what_joins_carry(spark: SparkSession, tmp_path: Path, marks: Path) -> None:
+    streams = streaming(spark, files(tmp_path / "in", {"a": [rows([0, 1])], "b": [rows([2])]}))
+    run(tw.join(on="a.k = b.k", window="5 seconds", time="ts")(**streams), tmp_path)
+    assert results(spark, tmp_path).num_rows == 2
+    assert names(marks) == ["attach", "operator"]

@@ -27,7 +27,8 @@ SAMPLED_ROWS = 8_192
 
 def dictionary_columns(rows: pa.Table) -> list[str]:
     """Return the columns that are worth a dictionary, given the first rows of a file, by their paths in Parquet."""
-    sampled = rows if rows.num_rows <= SAMPLED_ROWS else rows.take(_drawn(rows.num_rows))
+    flat = rows.select([field.name for field in rows.schema if not pa.types.is_nested(field.type)])
+    sampled = flat if rows.num_rows <= SAMPLED_ROWS else flat.take(_drawn(rows.num_rows))
     return [
         path
         for field in rows.schema

@@ -17,11 +17,11 @@ def given_folder(argument: str, place: Any) -> str | None:
     >>> given_folder("path", 5)
     Traceback (most recent call last):
         ...
-    thalweg.errors.PlanError: path=5 is not the name of a folder; give a text or a pathlib.Path
+    thalweg.errors.PlanError: path=5 is not the name of a folder; give a str or a pathlib.Path
     """
     if place is None:
         return None
     found = os.fspath(place) if isinstance(place, os.PathLike) else place
     if not isinstance(found, str) or not found:
-        raise PlanError(f"{argument}={place!r} is not the name of a folder; give a text or a pathlib.Path")
+        raise PlanError(f"{argument}={place!r} is not the name of a folder; give a str or a pathlib.Path")
     return found

@@ -58,7 +58,7 @@ class SinkLog:
         name = self._batches()[batch]
         if name.endswith(".compact"):
             return None
-        lines = b"".join(self._lines(name)).split(b"\n")
+        lines = b"".join(self._parts(name)).split(b"\n")
         return [json.loads(line)["path"].rpartition("/")[2] for line in lines if line]
 
     def add(self, batch: int, files: list[str]) -> bool:
@@ -77,7 +77,7 @@ class SinkLog:
             return self._write(str(batch), lines)
         # the last compact file is not always an interval ago: the setting may have been changed
         last = max((n for n, name in present.items() if name.endswith(".compact") and n < batch), default=0)
-        before = (self._lines(present[earlier]) for earlier in range(last, batch) if earlier in present)
+        before = (self._parts(present[earlier]) for earlier in range(last, batch) if earlier in present)
         added = self._write(f"{batch}.compact", chain(*before, lines))
         self._delete_expired(batch, interval)
         return added
@@ -103,8 +103,9 @@ class SinkLog:
             return compact[-1] - compact[-2]
         return fitting_interval(self._settings.interval, compact[0])
 
-    def _lines(self, name: str) -> Iterator[bytes]:
-        """Yield the lines of a file in large parts, each line after a line break. There may be millions of them."""
+    def _parts(self, name: str) -> Iterator[bytes]:
+        """Yield the lines of a file, each after a line break, in parts that may end within a line. There may be
+        millions of lines."""
         with open(os.path.join(self._folder, name), "rb") as file:
             version = file.readline().rstrip(b"\n")
             assert version == VERSION, f"{NAME}/{name} has the version {version!r}"

@@ -11,9 +11,9 @@ Reference: RFC 896 (Nagle's algorithm), RFC 1122, section 4.2.3.2 (delayed ackno
 
 from __future__ import annotations
 
+import ctypes
 import os
 import socket
-import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,30 +21,29 @@ from typing import Any, TypeVar, cast
 
 from pyspark import cloudpickle
 
-F = TypeVar("F", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def acknowledge() -> None:
-    """Acknowledge what this process has received over TCP."""
+    """Acknowledge what this process has received over TCP, if it can."""
     option = getattr(socket, "TCP_QUICKACK", None)
     if option is None:
         return
-    for name in os.listdir("/proc/self/fd"):
-        with suppress(OSError):  # it was closed meanwhile, or it is a socket of another kind
-            if stat.S_ISSOCK(os.stat(int(name)).st_mode):
-                with socket.socket(fileno=os.dup(int(name))) as found:
-                    if found.family in (socket.AF_INET, socket.AF_INET6):
-                        found.setsockopt(socket.IPPROTO_TCP, option, 1)
+    # not by an object of `socket`: that would also apply the default timeout of the process to the connection
+    setsockopt, one = ctypes.CDLL(None).setsockopt, ctypes.c_int(1)
+    with suppress(OSError):  # without /proc there is a delay
+        for name in os.listdir("/proc/self/fd"):  # where it is no TCP connection, nothing happens
+            setsockopt(int(name), socket.IPPROTO_TCP, option, ctypes.byref(one), ctypes.sizeof(one))
 
 
 class Acknowledgement:
-    """Part of what Spark sends to workers: a worker that unpickles it acknowledges."""
+    """Part of what Spark sends to workers: a worker that unpickles it acknowledges, and has None instead."""
 
     def __reduce__(self) -> Any:
         return acknowledge, ()
 
 
-def acknowledged(function: F) -> F:
+def acknowledged(function: Function) -> Function:
     """Return the same function with an acknowledgement in it."""
     cast(Any, function).acknowledgement = Acknowledgement()
     return function

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 from tests.runtime.joins.dict_chunks import DictChunks
 from thalweg.errors import CheckpointError
@@ -61,6 +62,7 @@ class Worker:
 @pytest.fixture
 def task() -> Iterator[JoinTask]:
     bucket_round._WARM.clear()
+    bucket_round._TASKS.clear()
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA})
     yield JoinTask(binding, JoinSettings(policy="static"), (0,), Partitioning.of(plan.graph), "join", {})
@@ -125,6 +127,33 @@ def test_copies_that_are_too_large_together_go_the_oldest_first(
     assert [place.join for place in bucket_round._WARM] == ["second"]
     assert list(first.round(b=[2])) == [(1, 2)]  # read back
     assert first.state.reads == 1
+
+
+def test_a_join_is_unpickled_once_per_worker_if_it_is_small(task: JoinTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = [replace(task, identity=f"join {n}") for n in range(10)]
+    unpickled: list[bytes] = []
+    loads = cloudpickle.loads
+
+    def counted(data: bytes) -> Any:
+        unpickled.append(data)
+        return loads(data)
+
+    monkeypatch.setattr(cloudpickle, "loads", counted)
+    workers = [Worker(each) for each in tasks]
+    for worker in workers[:3] * 2:  # in turn, in one process
+        list(worker.round(a=[1]))
+    assert len(unpickled) == 3
+    assert sorted(workers[1].round(b=[2])) == [(1, 2), (1, 2)]
+    for worker in workers:
+        list(worker.round(b=[3]))
+    assert len(unpickled) == 10
+    assert len(bucket_round._TASKS) == bucket_round.MOST_TASKS
+    monkeypatch.setattr(bucket_round, "MOST_TASK_BYTES", 10)
+    large = Worker(replace(task, identity="large"))
+    for _ in range(2):
+        list(large.round(a=[1]))
+    assert len(unpickled) == 12
+    assert len(bucket_round._TASKS) == bucket_round.MOST_TASKS
 
 
 def test_the_state_of_another_join_is_refused(task: JoinTask) -> None:

@@ -199,12 +199,14 @@ def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path
         j.start(path=tmp_path / "out", **frames)
     query = session(spark, pairs(tmp_path / "of session")).query(PAIRS)
     for wrong in (5, b"out", ""):
-        with pytest.raises(tw.PlanError, match=r"path=.* is not the name of a folder; give a text or a pathlib.Path"):
+        with pytest.raises(tw.PlanError, match=r"path=.* is not the name of a folder; give a str or a pathlib.Path"):
             j.start(**run | {"path": wrong}, **frames)
         with pytest.raises(tw.PlanError, match=r"checkpoint=.* is not the name of a folder"):
             query.start(**run | {"checkpoint": wrong})
         with pytest.raises(tw.PlanError, match=r"checkpointLocation=.* is not the name of a folder"):
             j.start(path=run["path"], options={"checkpointLocation": wrong}, **frames)
+        with pytest.raises(tw.PlanError, match=r"the option path=.* is not the name of a folder"):
+            j.start(format="parquet", checkpoint=run["checkpoint"], options={"path": wrong}, **frames)
     finished: Any = files(tmp_path / "finished", {"a": [rows([0])]})["a"].finished(spark)
     with pytest.raises(tw.PlanError, match=r"needs a streaming DataFrame"):
         j.start(**run, a=finished, b=finished)

@@ -43,8 +43,9 @@ _WARM: OrderedDict[BucketKey, KeptJoin] = OrderedDict()
 
 
 _TASKS: OrderedDict[str, JoinTask] = OrderedDict()
-"""The joins that this worker has unpickled, by the digests of the bytes."""
-MOST_TASKS = 8
+"""Joins that this worker has unpickled, by the digests of the bytes."""
+MOST_TASKS, MOST_TASK_BYTES = 8, 1 << 20
+"""The number of joins that are kept, and their size: those with large tables are unpickled for every task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,12 @@ def joined_bucket(
 
 
 def _task(pickled: bytes, digest: str) -> JoinTask:
-    """Return the join, which is unpickled once per worker."""
-    task = _TASKS.pop(digest, None) or cloudpickle.loads(pickled)
-    _TASKS[digest] = task  # the last one again
-    while len(_TASKS) > MOST_TASKS:
-        _TASKS.popitem(last=False)
+    """Return the join, which is unpickled once per worker if it is small."""
+    task: JoinTask = _TASKS.pop(digest) if digest in _TASKS else cloudpickle.loads(pickled)
+    if len(pickled) <= MOST_TASK_BYTES:
+        _TASKS[digest] = task  # the last one again
+        while len(_TASKS) > MOST_TASKS:
+            _TASKS.popitem(last=False)
     return task
 
 

@@ -1,8 +1,8 @@
 """The stateful operator of a join, and its state in Spark's state store.
 
 When a query is started, Spark runs the operator in a new Python process on the driver, only to ask which states it has.
-To import our packages there would take a second. So this module is pickled by value, its functions import ours
-themselves, and the join is pickled separately and unpickled when there are rows.
+To import our packages there would take more than half a second. So this module is pickled by value, its functions
+import ours themselves, and the join is pickled separately and unpickled when there are rows.
 """
 
 from __future__ import annotations
