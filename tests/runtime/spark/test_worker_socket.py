@@ -138,11 +138,11 @@ def names(folder: Path) -> list[str]:
 
 def test_workers_unpickle_what_filters_and_functions_carry(spark: SparkSession, marks: Path) -> None:
     """Whether attributes of functions reach the workers is up to PySpark."""
-    table = spark.range(4)
+    table = spark.sql("SELECT id, TIMESTAMP '2026-01-01' AS ts FROM range(4)")
     assert table.transform(tw.filters(tw.predicate(lambda n: n > 1, "id", name="large"))).count() == 2
     assert names(marks) == ["filters"]
     s = tw.session(spark)
-    s.table("t", table)
+    s.stream("t", table, time="ts")
     s.function("plus", lambda n: n + 1, returns="bigint")
     assert sorted(row.n for row in s.query("SELECT plus(id) AS n FROM t").dataframe().collect()) == [1, 2, 3, 4]
     assert names(marks) == ["columns", "filters"]
