@@ -48,23 +48,32 @@ def targets(done: Mapping[str, Measured]) -> list[Line]:
 
 
 def _of_files(name: str, measured: Measured, limit: float | None) -> list[Line]:
-    """Return the targets of results in Parquet files. A ratio that only the A/A spread of the same run puts below its
-    limit is undecided."""
+    """Return the targets of results in Parquet files."""
     lines = []
     today = None if limit is not None else TIMES_TODAY
-    low, high = measured.aa() or (1.0, 1.0)
-    noise = max(high, 1 / low)
+    aa = measured.aa() or (1.0, 1.0)
     for against, least in ((SPARK_FILES, limit), (BY_SPARK, today)):
         ratio, least_ratio, most = measured.ratio(against, FILES)
         cpu = measured.cpu_ratio(against, FILES)
         line = _line(name, f"times as fast as {against}", ratio, least, least=True)
-        if least is not None and not line["reached"] and ratio * noise >= least:
-            line["reached"] = None
+        if least is not None:
+            line["reached"] = beyond_noise(ratio, least, aa)
         spread = {"against": against, "spread": [round(least_ratio, 2), round(most, 2)], "of_cpu_time": round(cpu, 2)}
         lines.append({**line, **spread})
     value = measured.written_bytes(FILES) / measured.written_bytes(SPARK_FILES)
     lines.append(_line(name, f"bytes of results over those of {SPARK_FILES}", value, BYTES_OF_SPARK))
     return lines
+
+
+def beyond_noise(value: float, least: float, aa: tuple[float, float]) -> bool | None:
+    """Return whether a ratio is at least its limit, or below it, by more than the A/A spread of the same run; None if
+    it is within that spread. `aa`: the least and the greatest ratio of ours to itself.
+
+    >>> beyond_noise(6.0, 5.0, (0.9, 1.1)), beyond_noise(5.2, 5.0, (0.9, 1.1)), beyond_noise(4.0, 5.0, (0.9, 1.1))
+    (True, None, False)
+    """
+    noise = max(aa[1], 1 / aa[0])
+    return True if value >= least * noise else False if value * noise < least else None
 
 
 def _line(scenario: str, target: str, value: float, limit: float | None, *, least: bool = False) -> Line:

@@ -24,7 +24,19 @@ from bench.joins.spark.restart import RESTARTED
 from bench.joins.spark.scenario import BATCH_US, SHARES, StreamScenario, chain, star, three_way
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
-from bench.joins.spark.variants import AGAIN, OURS, ROCKSDB, SPARK, VARIANTS, Ran, by_hand
+from bench.joins.spark.variants import (
+    AGAIN,
+    BY_SPARK,
+    FILES,
+    FILES_AGAIN,
+    OURS,
+    ROCKSDB,
+    SPARK,
+    SPARK_FILES,
+    VARIANTS,
+    Ran,
+    by_hand,
+)
 from bench.rounds import WrongResultError
 
 if TYPE_CHECKING:
@@ -180,6 +192,22 @@ def test_targets_are_judged_from_the_numbers() -> None:
     assert flat["reached"]
     done[LONG] = replace(done[LONG], runs={OURS: [ran(100, 103, 104, 108, 109, 112)]})
     assert [line["reached"] for line in targets(done) if line["scenario"] == LONG] == [False]
+
+
+@pytest.mark.parametrize(("again_ms", "reached"), [(100, True), (120, None), (80, None)])
+def test_a_target_within_the_spread_of_equal_runs_is_undecided(again_ms: int, reached: bool | None) -> None:
+    def ran(ms: int) -> list[Ran]:
+        return [Ran([replace(_batch(n, ms, 100), written_bytes=10) for n in range(3)])]
+
+    runs = {SPARK_FILES: ran(550), BY_SPARK: ran(150), FILES: ran(100), FILES_AGAIN: ran(again_ms), OURS: ran(90)}
+    done = {SMALL_FILES: Measured(three_way(10, SMALL_FILES), runs, [(1, 1)] * 3)}
+    judged = {line["target"]: line.get("reached", "no limit") for line in targets(done)}
+    assert judged["times as fast as spark files"] is reached
+    assert judged["times as fast as ours files by spark"] == "no limit"
+    slower = {**runs, SPARK_FILES: ran(400)}
+    assert [line["reached"] for line in targets({SMALL_FILES: replace(done[SMALL_FILES], runs=slower)})[:1]] == [
+        None if again_ms == 80 else False
+    ]
 
 
 def _batch(number: int, ms: int, checkpoint_bytes: int) -> BatchProgress:
