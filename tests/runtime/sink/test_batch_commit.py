@@ -30,11 +30,12 @@ def numbers(batch: int) -> list[int]:
     return list(range(10 * batch, 10 * batch + 7))
 
 
-def staged(folder: Path, batch: int, cut: int, by: Sequence[str] = ()) -> list[StagedFile]:
+def staged(folder: Path, batch: int, cut: int, by: Sequence[str] = (), compression: str = "snappy") -> list[StagedFile]:
     """The files of two buckets. Runs of one micro-batch may cut the same rows differently."""
     files: list[StagedFile] = []
     for bucket, part in enumerate((numbers(batch)[:cut], numbers(batch)[cut:])):
-        writing = StagedFiles(ParquetForm(str(folder), SCHEMA, partition_by=tuple(by)), QUERY, batch, bucket)
+        form = ParquetForm(str(folder), SCHEMA, compression=compression, partition_by=tuple(by))
+        writing = StagedFiles(form, QUERY, batch, bucket)
         writing.write(pa.record_batch([part, [n % 2 for n in part]], schema=SCHEMA))
         files += writing.close()
     return files
@@ -224,6 +225,33 @@ def test_a_list_that_a_disk_has_damaged(tmp_path: Path, content: str) -> None:
     (tmp_path / ".thalweg" / "0.json").write_text(content)
     assert BatchCommit(str(tmp_path)).commit(QUERY, 0, files)
     assert listed(tmp_path) == logged(tmp_path) == numbers(0)
+
+
+@pytest.mark.parametrize("by", [(), ("day",)])
+def test_a_damaged_list_of_files_that_are_visible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: tuple[str, ...]
+) -> None:
+    """The next run may write under other names, because its options are others."""
+    BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3, by))
+    files = staged(tmp_path, 1, 3, by)
+    with monkeypatch.context() as patched:
+        patched.setattr(SinkLog, "add", full)
+        with pytest.raises(QueryError):
+            BatchCommit(str(tmp_path)).commit(QUERY, 1, files)
+    assert listed(tmp_path) == numbers(0) + numbers(1)
+    (tmp_path / ".thalweg" / "1.json").write_text("")
+    again = staged(tmp_path, 1, 5, by, compression="zstd")
+    assert BatchCommit(str(tmp_path)).commit(QUERY, 1, again)
+    assert listed(tmp_path) == logged(tmp_path) == numbers(0) + numbers(1)
+
+
+@pytest.mark.parametrize("content", ["", "\0" * 20])
+def test_a_damaged_owner_is_replaced(tmp_path: Path, content: str) -> None:
+    BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3))
+    (tmp_path / ".thalweg" / "query").write_text(content)
+    assert BatchCommit(str(tmp_path)).commit(QUERY, 1, staged(tmp_path, 1, 3))
+    with pytest.raises(QueryError, match="results of another query"):
+        BatchCommit(str(tmp_path)).commit("another", 2, [])
 
 
 @pytest.mark.parametrize("step", range(40))

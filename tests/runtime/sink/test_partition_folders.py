@@ -42,6 +42,16 @@ def test_many_folders_with_few_file_handles(tmp_path: Path) -> None:
     )
 
 
+def test_one_file_per_folder_however_often_rows_alternate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staged_files, "GROUP_BYTES", 2_000)
+    table = pa.table({"k": [n % 200 for n in range(4_000)], "n": range(4_000)})
+    writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), "query", 0, 0)
+    for batch in table.to_batches(max_chunksize=200):
+        writing.write(batch)
+    files = writing.close()
+    assert (len(files), sum(file.rows for file in files)) == (200, 4_000)
+
+
 def test_names_of_folders_that_are_one_on_some_disks_have_different_files(tmp_path: Path) -> None:
     table = pa.table({"k": ["A", "a", "\u00e9", "e\u0301"], "n": [1, 2, 3, 4]})
     writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), "query", 0, 0)

@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.sink.folder_readers import lines_for_spark
+from thalweg.errors import QueryError
 from thalweg.runtime.sink import sink_log
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 
 
-def visible(folder: Path) -> list[str]:
-    """The files that Spark's readers see: those since the last compact file, and all in it."""
-    log = folder / "_spark_metadata"
-    found = {int(path.name.partition(".")[0]): path for path in log.iterdir()}
-    first = max((n for n, path in found.items() if path.suffix == ".compact"), default=0)
-    lines = [line for n in range(first, max(found) + 1) for line in found[n].read_text().splitlines()[1:]]
-    return [Path(json.loads(line)["path"]).name for line in lines]
+def visible(folder: Path, default: int = 10) -> list[str]:
+    """The files that Spark's readers see, with this setting of the interval."""
+    return [Path(json.loads(line)["path"]).name for line in lines_for_spark(folder, default)]
 
 
 @pytest.mark.parametrize("then", [2, 3, 4, 7, 10, 25])
@@ -29,10 +27,11 @@ def test_another_interval_loses_nothing(tmp_path: Path, then: int, now: int) -> 
         name = f"{batch}.parquet"
         (tmp_path / name).write_bytes(b"x")
         names.append(name)
-        assert SinkLog(str(tmp_path), LogSettings(interval=then if batch < 5 else now)).add(batch, [name])
-        assert visible(tmp_path) == names
+        interval = then if batch < 5 else now
+        assert SinkLog(str(tmp_path), LogSettings(interval=interval)).add(batch, [name])
+        assert visible(tmp_path, interval) == names
     assert not SinkLog(str(tmp_path)).add(39, ["0.parquet"]), "it is there already"
-    assert visible(tmp_path) == names
+    assert visible(tmp_path, now) == names
 
 
 @pytest.mark.parametrize("part", [1, 2, 3, 50, 200, 1 << 20])
@@ -46,7 +45,7 @@ def test_a_log_is_copied_in_parts_of_any_size(tmp_path: Path, part: int, monkeyp
         if batch == 4:  # as an editor may leave it
             with open(tmp_path / "_spark_metadata/4", "ab") as file:
                 file.write(b"\n\n")
-    assert visible(tmp_path) == ["f.parquet"] * count
+    assert visible(tmp_path, 3) == ["f.parquet"] * count
     assert (tmp_path / "_spark_metadata/8.compact").read_bytes().count(b"\n") == count
 
 
@@ -64,5 +63,24 @@ def test_a_long_log_is_not_read_into_memory(tmp_path: Path) -> None:
         log.add(batch, ["f.parquet"])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(visible(tmp_path)) == 50_002
+    assert len(visible(tmp_path, 2)) == 50_002
     assert peak < size / 3
+
+
+def test_expired_files_are_those_that_spark_would_delete(tmp_path: Path) -> None:
+    """By `CompactibleFileStreamLog.deleteExpiredLog`, the first file that is kept is the compact one before the oldest
+    micro-batch to retain."""
+    log = SinkLog(str(tmp_path), LogSettings(interval=10, cleanup_delay_s=0, retained=100))
+    for batch in range(120):
+        log.add(batch, [])
+    numbers = sorted(int(path.name.partition(".")[0]) for path in (tmp_path / "_spark_metadata").iterdir())
+    assert numbers == list(range(19, 120))
+    assert visible(tmp_path) == []
+
+
+def test_a_damaged_log_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    log = SinkLog(str(tmp_path), LogSettings(interval=2))
+    log.add(0, [])
+    (tmp_path / "_spark_metadata" / "0").write_text("v9\n")
+    with pytest.raises(QueryError, match=r"_spark_metadata/0 begins with b'v9' .*Restore the file, or start"):
+        log.add(1, [])

@@ -25,19 +25,20 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from thalweg.errors import QueryError
-from thalweg.runtime.sink.hidden_folder import DRAFT, HIDDEN, PROBE, create_once
+from thalweg.runtime.sink.hidden_folder import DRAFT, HIDDEN, PROBE, create_once, make_folders
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
-from thalweg.runtime.sink.staged_files import StagedFile, cannot_write
+from thalweg.runtime.sink.staged_files import StagedFile, cannot_write, is_result, refuse_missing
 
 OWNER = "query"
 """The file with the id of the query whose results are in the folder."""
 
 
 def owner_of(folder: str) -> str | None:
-    """Return the id of the query whose tasks write to a folder; None if there is none."""
+    """Return the id of the query whose tasks write to a folder; None if there is none, or if a disk that lost its power
+    has left the file empty."""
     try:
         with open(os.path.join(folder, HIDDEN, OWNER), encoding="utf-8") as file:
-            return file.read()
+            return file.read().strip("\0") or None
     except FileNotFoundError:
         return None
 
@@ -62,14 +63,15 @@ class BatchCommit:
             raise cannot_write(self._folder, error) from None  # its text may contain values
 
     def _commit(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
-        os.makedirs(self._hidden(), exist_ok=True)
+        refuse_missing(self._folder)
+        make_folders(self._folder, HIDDEN)
         self._claim(query)
         latest = self._log.latest()
         if latest is not None and batch <= latest:
             self._refuse_foreign_log(query, batch, latest)
             self._clean_up(batch)
             return False
-        decided = self._decide(batch, files)
+        decided = self._decide(query, batch, files)
         for file in decided:
             self._move(file)
         if not self._log.add(batch, [file.final for file in decided]):
@@ -83,8 +85,10 @@ class BatchCommit:
     def _claim(self, query: str) -> None:
         """Raise a QueryError if the folder has the results of another query. The numbers of its micro-batches would be
         taken for those of this one."""
-        if owner_of(self._folder) is None and create_once(self._folder, f"{HIDDEN}/{OWNER}", [query.encode()]):
-            return
+        if owner_of(self._folder) is None:
+            with suppress(FileNotFoundError):  # an empty one
+                os.unlink(self._hidden(OWNER))
+            create_once(self._folder, f"{HIDDEN}/{OWNER}", [query.encode()])
         if owner_of(self._folder) != query:
             raise QueryError(
                 f"the folder {self._folder} has the results of another query, which was started from another "
@@ -101,7 +105,7 @@ class BatchCommit:
                 "copy. Start this query with a new folder and a new checkpoint"
             )
 
-    def _decide(self, batch: int, files: Sequence[StagedFile]) -> Sequence[StagedFile]:
+    def _decide(self, query: str, batch: int, files: Sequence[StagedFile]) -> Sequence[StagedFile]:
         """Return the files that are the results of the micro-batch."""
         path = self._hidden(f"{batch}.json")
         content = [json.dumps([asdict(file) for file in files]).encode()]
@@ -113,11 +117,21 @@ class BatchCommit:
             ):
                 return decided
             # files of the earlier run, or its list, were lost, and nothing of it is in Spark's log
-            for each in decided or ():
+            moved = self._visible(query, batch) if decided is None else [each.final for each in decided]
+            for name in moved:
                 with suppress(FileNotFoundError):
-                    os.unlink(self._path(each.final))
+                    os.unlink(self._path(name))
             os.unlink(path)
         return files
+
+    def _visible(self, query: str, batch: int) -> list[str]:
+        """Return the files of a micro-batch that have their final names, whatever they were written with."""
+        return [
+            os.path.relpath(os.path.join(place, name), self._folder)
+            for place, _, names in os.walk(self._folder)
+            for name in names
+            if is_result(name, query, batch)
+        ]
 
     def _move(self, file: StagedFile) -> None:
         if "/" in file.final:

@@ -15,6 +15,13 @@ PROBE = "probe-"
 """The beginning of the names of files that are only written to try whether that is possible."""
 
 
+def make_folders(folder: str, *names: str) -> None:
+    """Create folders in a folder of results, which must exist: if it does not, a disk may not be mounted."""
+    for name in names:
+        with suppress(FileExistsError):
+            os.mkdir(os.path.join(folder, name))
+
+
 def create_once(folder: str, name: str, content: Iterable[bytes]) -> bool:
     """Create a file in a folder of results with all of its content at once, unless it exists. Return whether this call
     created it. The hidden folder must exist: a process that is killed leaves its draft there. `content`: the parts of

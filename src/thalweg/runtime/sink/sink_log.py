@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import quote
 
-from thalweg.runtime.sink.hidden_folder import HIDDEN, create_once
+from thalweg.errors import QueryError
+from thalweg.runtime.sink.hidden_folder import HIDDEN, create_once, make_folders
 
 NAME = "_spark_metadata"
 VERSION = b"v1"
@@ -64,35 +65,44 @@ class SinkLog:
     def add(self, batch: int, files: list[str]) -> bool:
         """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
         it is. A micro-batch that is there already stays as it is; then return False."""
-        os.makedirs(os.path.join(self._results, HIDDEN), exist_ok=True)
-        os.makedirs(self._folder, exist_ok=True)
+        make_folders(self._results, HIDDEN, NAME)
         present = self._batches()
         interval = self._interval(present)
         lines = [b"\n" + self._line(name) for name in files]
-        if (batch + 1) % interval:
-            # Spark reads every file since the last compact one; some are missing if the folder was emptied
-            for earlier in range(max(0, (batch + 1) // interval * interval - 1), batch):
-                if earlier not in present:
-                    self._write(f"{earlier}{'' if (earlier + 1) % interval else '.compact'}", [])
-            return self._write(str(batch), lines)
+        if (batch + 1) % interval == 0:
+            added = self._compact(batch, present, lines)
+            self._delete_expired(batch, interval)
+            return added
+        # Spark reads the compact file that should be there by the interval, and every file after it. Some are missing
+        # if the folder was emptied, and the compact one if the setting was changed.
+        compact = (batch + 1) // interval * interval - 1
+        if compact >= 0 and present.get(compact) != f"{compact}.compact":
+            self._compact(compact, present, [])
+        for earlier in range(compact + 1, batch):
+            if earlier not in present:
+                self._write(str(earlier), [])
+        return self._write(str(batch), lines)
+
+    def _compact(self, batch: int, present: dict[int, str], lines: Iterable[bytes]) -> bool:
+        """Write all lines of the log up to a micro-batch, and these, to one file."""
         # the last compact file is not always an interval ago: the setting may have been changed
         last = max((n for n, name in present.items() if name.endswith(".compact") and n < batch), default=0)
-        before = (self._parts(present[earlier]) for earlier in range(last, batch) if earlier in present)
-        added = self._write(f"{batch}.compact", chain(*before, lines))
-        self._delete_expired(batch, interval)
-        return added
+        before = (self._parts(present[earlier]) for earlier in range(last, batch + 1) if earlier in present)
+        return self._write(f"{batch}.compact", chain(*before, lines))
 
     def _batches(self) -> dict[int, str]:
         """Return the names of the files by micro-batch. A compact file replaces the other of its micro-batch."""
+        return dict(self._named())
+
+    def _named(self) -> Iterator[tuple[int, str]]:
+        """Yield the micro-batch and the name of each file, a compact file after the other of its micro-batch."""
         try:
             names = os.listdir(self._folder)
         except FileNotFoundError:
-            return {}
-        found: dict[int, str] = {}
+            return
         for name in sorted(names):
             if matched := re.fullmatch(r"(\d+)(\.compact)?", name):
-                found[int(matched[1])] = name
-        return found
+                yield int(matched[1]), name
 
     def _interval(self, present: dict[int, str]) -> int:
         """Return the interval of an existing log, whatever the setting is now."""
@@ -108,7 +118,12 @@ class SinkLog:
         millions of lines."""
         with open(os.path.join(self._folder, name), "rb") as file:
             version = file.readline().rstrip(b"\n")
-            assert version == VERSION, f"{NAME}/{name} has the version {version!r}"
+            if version != VERSION:
+                raise QueryError(
+                    f"{self._folder}/{name} begins with {version[:20]!r} instead of {VERSION!r}: the log of the "
+                    "results is damaged, or of a later version of Spark. Restore the file, or start the query with a "
+                    "new folder and a new checkpoint"
+                )
             breaks = b"\n"
             while part := file.read(PART_BYTES):
                 text = part.rstrip(b"\n")
@@ -134,12 +149,12 @@ class SinkLog:
 
     def _delete_expired(self, batch: int, interval: int) -> None:
         settings = self._settings
-        least = batch - settings.retained
+        least = batch + 1 - settings.retained
         if not settings.deletes or interval > least:
             return
         first_kept = least - least % interval - 1
         expired = time.time() - settings.cleanup_delay_s
-        for each, name in self._batches().items():
+        for each, name in self._named():
             path = os.path.join(self._folder, name)
             if each < first_kept and os.stat(path).st_mtime <= expired:
                 for file in (path, os.path.join(self._folder, f".{name}.crc")):

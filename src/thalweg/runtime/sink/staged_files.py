@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import uuid
 import zlib
 from collections.abc import Iterator
@@ -21,14 +22,17 @@ import pyarrow.parquet as pq
 
 from thalweg.errors import QueryError
 from thalweg.runtime.sink.dictionary_columns import dictionary_columns
-from thalweg.runtime.sink.hidden_folder import HIDDEN
+from thalweg.runtime.sink.hidden_folder import HIDDEN, make_folders
 from thalweg.runtime.sink.parquet_form import CODECS, ParquetForm
 from thalweg.runtime.sink.partition_folders import partitions
 
 GROUP_BYTES = 64_000_000
 """The size of a row group, uncompressed. A task holds about that much."""
-MOST_OPEN = 50
-"""The most files that a task holds open. Each takes a file handle and about 50 kB."""
+MOST_OPEN = 500
+"""The most files that a task holds open, each of about 50 kB. If rows of more folders alternate, a folder has several
+files."""
+SHARE_OF_HANDLES = 4
+"""A task uses the fourth part of the file handles that its process may have."""
 MOST_NAME_BYTES = 255
 """The longest name of a folder on most disks."""
 LEVELS = {"zstd": 3}
@@ -55,6 +59,15 @@ class StagedFile:
         return cls(**json.loads(text))
 
 
+def is_result(name: str, query: str, batch: int) -> bool:
+    """Whether a file with this final name has results of this query and micro-batch.
+
+    >>> is_result("part-00007-00001-0b5c1d2e-c000.snappy.parquet", "0b5c1d2e-3f", 7)
+    True
+    """
+    return re.fullmatch(rf"part-{batch:05}-\d+-{re.escape(query[:8])}-.*\.parquet", name) is not None
+
+
 class StagedFiles:
     """The files of one bucket in one micro-batch, while they are written."""
 
@@ -62,6 +75,7 @@ class StagedFiles:
         self._form, self._stored = form, form.stored
         self._batch, self._bucket, self._query = batch, bucket, query
         self._attempt = uuid.uuid4().hex
+        self._most_open = most_open()
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._open: dict[str, _OpenFile] = {}
@@ -122,7 +136,7 @@ class StagedFiles:
     def _begin(self, place: str, first: pa.Table) -> _OpenFile:
         """Open a file for these first rows."""
         form = self._form
-        while len(self._open) >= MOST_OPEN:
+        while len(self._open) >= self._most_open:
             self._finish(next(iter(self._open)))
         if any(len(part.encode()) > MOST_NAME_BYTES for part in place.split("/")):
             raise OSError(errno.ENAMETOOLONG, "")  # not at the commit, which could never be completed
@@ -153,14 +167,8 @@ class StagedFiles:
         within = f"{HIDDEN}/{self._batch}"
         if not self._names:
             folder = self._form.folder
-            if not os.path.isdir(folder):
-                raise QueryError(
-                    f"the folder {folder} of the results does not exist any more; mount or restore it, and start the "
-                    "query again: it continues with this micro-batch"
-                )
-            for name in (HIDDEN, within):
-                with suppress(FileExistsError):
-                    os.mkdir(os.path.join(folder, name))
+            refuse_missing(folder)
+            make_folders(folder, HIDDEN, within)
         return within
 
     def _finish(self, place: str) -> None:
@@ -178,9 +186,26 @@ class StagedFiles:
             raise cannot_write(self._form.folder, error) from None
 
 
+def most_open() -> int:
+    """Return how many files a task may hold open."""
+    import resource  # not on Windows, where tasks do not write
+
+    handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_OPEN if handles < 0 else max(1, min(MOST_OPEN, handles // SHARE_OF_HANDLES))
+
+
 class _OpenFile:
     def __init__(self, writer: pq.ParquetWriter, staged: str, final: str) -> None:
         self.writer, self.staged, self.final, self.rows = writer, staged, final, 0
+
+
+def refuse_missing(folder: str) -> None:
+    """Raise a QueryError if the folder of the results is gone. It is not created again: a disk may not be mounted."""
+    if not os.path.isdir(folder):
+        raise QueryError(
+            f"the folder {folder} of the results does not exist any more; mount or restore it, and start the query "
+            "again: it continues with this micro-batch"
+        )
 
 
 def cannot_write(folder: str, error: OSError) -> QueryError:

@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
@@ -22,6 +23,8 @@ from thalweg.events import BatchTimed
 
 REPORTED_WITHIN_S = 5.0
 """The longest wait for the events of a query that has ended."""
+MOST_ENDED = 1_000
+"""How many ended starts are remembered, in case one ends before its times are asked for."""
 
 
 class WorkSink(Protocol):
@@ -57,6 +60,7 @@ class _Listener(StreamingQueryListener):
         self.sinks: dict[str, WorkSink] = {}
         self.batches: dict[str, Callable[[BatchTimed], None]] = {}
         """Functions that receive the times of micro-batches, by the run id of a query."""
+        self._ended: deque[str] = deque(maxlen=MOST_ENDED)  # the starts that ended last
         self._latest: dict[tuple[str, str], int] = {}  # by metric and start of a query
         self._lock = threading.Lock()
 
@@ -84,7 +88,15 @@ class _Listener(StreamingQueryListener):
 
     def ended(self, start: str) -> None:
         """Forget who receives the times of a start, because all of them were reported."""
-        self.batches.pop(start, None)
+        with self._lock:
+            self._ended.append(start)
+            self.batches.pop(start, None)
+
+    def watch(self, start: str, sink: Callable[[BatchTimed], None]) -> None:
+        """Report the times of a start, unless it has ended already."""
+        with self._lock:
+            if start not in self._ended:
+                self.batches[start] = sink
 
     def progressed(self, progress: Mapping[str, Any]) -> None:
         """Report a finished micro-batch, from the progress that Spark writes as JSON."""
@@ -152,7 +164,7 @@ def watch(spark: SparkSession, metric: str, sink: WorkSink) -> None:
 
 def watch_batches(spark: SparkSession, start: str, sink: Callable[[BatchTimed], None]) -> None:
     """Call `sink` for every micro-batch of one start of a query, given by its run id."""
-    _listener(spark).batches[start] = sink
+    _listener(spark).watch(start, sink)
 
 
 def await_reports(spark: SparkSession, start: str) -> None:

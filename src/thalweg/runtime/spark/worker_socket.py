@@ -11,7 +11,6 @@ Reference: RFC 896 (Nagle's algorithm), RFC 1122, section 4.2.3.2 (delayed ackno
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 import sys
@@ -29,9 +28,11 @@ def acknowledge() -> None:
     option = getattr(socket, "TCP_QUICKACK", None)
     if option is None:
         return
-    # not by an object of `socket`: that would also apply the default timeout of the process to the connection
-    setsockopt, one = ctypes.CDLL(None).setsockopt, ctypes.c_int(1)
-    with suppress(OSError):  # without /proc there is a delay
+    with suppress(ImportError, OSError, AttributeError):  # without /proc or a C library there is a delay
+        import ctypes
+
+        # not by an object of `socket`: that would also apply the default timeout of the process to the connection
+        setsockopt, one = ctypes.CDLL(None).setsockopt, ctypes.c_int(1)
         for name in os.listdir("/proc/self/fd"):  # where it is no TCP connection, nothing happens
             setsockopt(int(name), socket.IPPROTO_TCP, option, ctypes.byref(one), ctypes.sizeof(one))
 

@@ -65,7 +65,7 @@ def reason(spark: SparkSession, folder: Path, obstacle: str | None = None, **giv
     return "" if choice.by_tasks else choice.why
 
 
-def test_the_rule(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_rule(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reason(spark, tmp_path) == ""
     assert reason(spark, tmp_path, path=f"file://{tmp_path}/o") == ""
     options: dict[str, Any] = {"compression": "zstd", "maxRecordsPerFile": "10", "partitionBy": "day, country"}
@@ -82,6 +82,9 @@ def test_the_rule(spark: SparkSession, tmp_path: Path) -> None:
         assert "outputTimestampType is TIMESTAMP_MILLIS" in reason(spark, tmp_path)
     with configured(spark, "spark.sql.parquet.compression.codec", "lz4"):
         assert "tasks cannot compress with lz4" in reason(spark, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setenv("PYSPARK_PIN_THREAD", "false")
+        assert "PYSPARK_PIN_THREAD=false" in reason(spark, tmp_path)
     with encrypted(spark):
         assert "Parquet encryption is configured" in reason(spark, tmp_path)
     with pytest.raises(tw.PlanError, match=r"sink='tasks' is not possible: the format is csv"):
@@ -96,6 +99,9 @@ def test_the_rule(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(tw.PlanError, match=r"/file' is a file; give a folder"):
         reason(spark, tmp_path, path=str(tmp_path / "file"))
+    (tmp_path / "damaged" / ".thalweg" / "query").mkdir(parents=True)
+    with pytest.raises(tw.PlanError, match=r"/damaged' is a folder that cannot be read: Is a directory; give another"):
+        reason(spark, tmp_path, path=str(tmp_path / "damaged"))
     with pytest.raises(tw.PlanError, match=r"No FileSystem for scheme"):
         reason(spark, tmp_path, path="nowhere://x/y")
 
@@ -150,6 +156,14 @@ def test_a_checkpoint_goes_on_as_it_was_begun(spark: SparkSession, tmp_path: Pat
     assert found(tmp_path) == [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)]
 
 
+def test_a_start_that_was_killed_while_it_wrote_its_choice(spark: SparkSession, tmp_path: Path) -> None:
+    s, run = session(spark, pairs(tmp_path)), places(tmp_path)
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "thalweg-sink").touch()
+    s.query(PAIRS).start(**run, sink="tasks").awaitTermination()
+    assert found(tmp_path) == [(0, 0), (1, 0), (1, 1), (2, 1)]
+
+
 def test_spark_s_own_sink(spark: SparkSession, tmp_path: Path) -> None:
     """It can be asked for, its checkpoint goes on with it, and partitionBy is not lost."""
     streams = pairs(tmp_path)
@@ -191,6 +205,8 @@ def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path
     j, run = tw.join(on="a.k = b.k", window="5 seconds", time="ts"), places(tmp_path)
     with pytest.raises(tw.PlanError, match=r"there is no column 'day'; the columns are a_ts, a_k"):
         j.start(**run, options={"partitionBy": "day"}, **frames)
+    with pytest.raises(tw.PlanError, match=r"partitionBy=\['a_k', 'A_K'\] has a column twice; name it once"):
+        j.start(**run, options={"partitionBy": ["a_k", "A_K"]}, **frames)
     with pytest.raises(tw.PlanError, match=r"trigger='auto' is for queries of a session"):
         j.start(**run | {"trigger": "auto"}, **frames)
     with pytest.raises(tw.PlanError, match=r"needs a place for the results"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,8 +102,9 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
             raise PlanError(f"sink='tasks' is not possible: {reason}; leave sink= out to let Spark write the results")
         return SinkChoice(False, reason)
     folder = folder_of(spark, request)
-    if SinkLog(folder).latest() is not None:
-        raise _other_results(request)
+    with _readable(request):
+        if SinkLog(folder).latest() is not None:
+            raise _other_results(request)
     disk = "a local disk" if on_one_machine(spark) else "a disk that the driver and the workers share"
     return SinkChoice(True, f"they are Parquet files on {disk}, and nothing after the join needs Spark", folder)
 
@@ -116,11 +119,24 @@ def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
         return
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise PlanError(f"path={request.path!r} is a file; give a folder")
-    if (owner := owner_of(folder)) is None:
+    with _readable(request):
+        owner = owner_of(folder)
+    if owner is None:
         return
     place = request.checkpoint
     if place is None or not is_begun(spark, place) or query_id(spark, place) != owner:
         raise _other_results(request)
+
+
+@contextmanager
+def _readable(request: SinkRequest) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PlanError(
+            f"path={request.path!r} is a folder that cannot be read: {error.strerror}; give another, or let this user "
+            "read and write it"
+        ) from error
 
 
 def _other_results(request: SinkRequest) -> PlanError:
@@ -166,6 +182,8 @@ def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:
         return "no path= is given"
     if not hasattr(spark, "_jvm"):
         return "on Spark Connect, files cannot be committed with a micro-batch"
+    if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
+        return "with PYSPARK_PIN_THREAD=false, jobs inside foreachBatch do not know their query"
     if request.checkpoint is None:
         return "it has no checkpoint= of its own"
     if not folder_of(spark, request).startswith("/"):
@@ -174,7 +192,7 @@ def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:
         return "Parquet encryption is configured, and only Spark can encrypt files"
     for name in request.options:
         if name.lower() not in _OPTIONS:
-            return f"the option {name} is one of Spark's sink"
+            return f"only Spark's sink supports the option {name}"
     for name, followed in _SETTINGS.items():
         found = spark.conf.get(name, None)
         if found is not None and found.lower() not in followed:
@@ -208,7 +226,7 @@ def max_rows(spark: SparkSession, request: SinkRequest) -> int:
         return max(0, int(spark.conf.get(MAX_ROWS) or 0))
     text = str(given).strip()
     if isinstance(given, bool) or not re.fullmatch(r"[+-]?\d{1,18}", text):
-        raise PlanError(f"maxRecordsPerFile={given!r} is not a whole number; give the most rows of a file")
+        raise PlanError(f"maxRecordsPerFile={given!r} is not a whole number; give the maximum number of rows per file")
     return max(0, int(text))
 
 

@@ -38,7 +38,7 @@ class SinkRequest:
             )
         for name in options:
             if not isinstance(name, str):
-                raise PlanError(f"options: {name!r} is not the name of an option; give a text")
+                raise PlanError(f"options: {name!r} is not the name of an option; give a string")
         if not isinstance(kind, str) or not kind:
             raise PlanError(f"format={kind!r}: give the name of a format, such as 'parquet'")
         rest = {name: value for name, value in options.items() if name.lower() != "partitionby"}
@@ -61,6 +61,8 @@ class SinkRequest:
                     f"{', '.join(columns)}"
                 )
             found.append(name if name in same else same[0])
+        if len(set(found)) < len(found):
+            raise PlanError(f"partitionBy={list(self.partition_by)!r} has a column twice; name it once")
         if found and set(columns) <= set(found):
             raise PlanError(
                 f"partitionBy={list(self.partition_by)!r} has all columns, so files would have none; leave one out"
@@ -69,7 +71,7 @@ class SinkRequest:
 
 
 def _names(given: Any) -> tuple[str, ...]:
-    """Return the columns of `partitionBy`, which is a list, or a text with commas."""
+    """Return the columns of `partitionBy`, which is a list or a comma-separated string."""
     listed = given.split(",") if isinstance(given, str) else given
     names: list[Any] = [None]
     if isinstance(listed, (list, tuple)):

@@ -92,7 +92,6 @@ class ResultSink:
         def batch_ended(df: DataFrame, batch: int) -> None:
             with recognizable_errors():  # only rows of the successful attempt of each task arrive
                 found = [StagedFile.from_json(row[0]) for row in df.select(FILE).collect()]
-                # not from Spark's properties of this thread, which PYSPARK_PIN_THREAD=false loses
                 query[:] = query or [query_id(self._spark, place)]
             commit.commit(query[0], batch, found)
 
@@ -116,7 +115,7 @@ class ResultSink:
         )  # fmt: skip
 
     def _resolved(self, columns: Sequence[str]) -> SinkRequest:
-        sensitive = (self._spark.conf.get("spark.sql.caseSensitive") or "false") == "true"
+        sensitive = is_on(self._spark, "spark.sql.caseSensitive", default="false")
         self._request = self._request.resolved(columns, case_sensitive=sensitive)
         return self._request
 
@@ -139,7 +138,7 @@ class ResultSink:
         pin_sink(self._spark, place, PinnedSink(choice.folder, self._request.partition_by))
         try:
             yield
-        except BaseException:
+        except Exception:  # not if the user interrupts, when the query may run already
             unpin_sink(self._spark, place)
             raise
 
@@ -185,6 +184,11 @@ def without_watermark(field: Any) -> Any:
     return type(field)(field.name, field.dataType, field.nullable)
 
 
+def is_on(spark: SparkSession, setting: str, default: str) -> bool:
+    """Whether a setting of Spark is true, as Spark reads it."""
+    return (spark.conf.get(setting) or default).strip().lower() == "true"
+
+
 def _log_settings(spark: SparkSession) -> LogSettings:
     prefix = "spark.sql.streaming.fileSink.log"
     jvm: Any = spark._jvm
@@ -195,7 +199,7 @@ def _log_settings(spark: SparkSession) -> LogSettings:
     return replace(
         LogSettings(),
         interval=interval,
-        deletes=(spark.conf.get(f"{prefix}.deletion") or "true") == "true",
+        deletes=is_on(spark, f"{prefix}.deletion", default="true"),
         cleanup_delay_s=jvm.org.apache.spark.network.util.JavaUtils.timeStringAsMs(delay) / 1000,
         retained=int(spark.conf.get("spark.sql.streaming.minBatchesToRetain") or 100),
     )
