@@ -169,7 +169,6 @@ def test_lengths_that_are_no_text(window: Any) -> None:
 
 def test_what_a_join_was_made_with_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Spark: only the layout is asked of it."""
-    joins = pytest.importorskip("thalweg.runtime.spark.joins")
     attach = pytest.importorskip("thalweg.runtime.spark.joins.attach")
 
     class Frame:
@@ -180,7 +179,7 @@ def test_what_a_join_was_made_with_is_reported(monkeypatch: pytest.MonkeyPatch) 
         binding = JoinBinding.of(plan, dict.fromkeys(frames, row))
         return attach.SparkJoinLayout(True, binding, Partitioning.of(plan.graph), (0, 1), 2, followed=("b",))
 
-    monkeypatch.setattr(joins, "lay_out", lay_out)
+    monkeypatch.setattr(attach, "lay_out", lay_out)
     join = tw.join(
         on="a.k = b.k", window="5 seconds", time="ts", lateness="2 seconds", max_matches=77, max_bytes=2_000,
         max_ahead="3 hours", idle_after="4 hours", policy="sweep", select=["a.k"],
