@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def listens_beyond_loopback(pid: int) -> set[str]:
         for process in [top, *top.children(recursive=True)]:
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 heard = [c for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
-                found |= {c.laddr.ip for c in heard} - {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+                found |= {c.laddr.ip for c in heard if not ip_address(c.laddr.ip.removeprefix("::ffff:")).is_loopback}
     return found
 
 
