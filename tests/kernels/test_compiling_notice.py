@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.kernels import compiling
-from thalweg.runtime.joins import join_loop
+from thalweg.kernels import compiling, warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +49,7 @@ def join() -> list[pa.RecordBatch]:
 
 
 def test_a_join_that_compiles_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join_loop, "warm_up", compile_something)
+    monkeypatch.setattr(warm_up, "warm_up", compile_something)
     terminal = in_a_terminal(monkeypatch)
     join(), join()
     assert terminal.getvalue() == compiling.NOTICE + "\n"
@@ -58,20 +57,20 @@ def test_a_join_that_compiles_says_so_once(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_join_that_compiles_nothing_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join_loop, "warm_up", lambda: None)
+    monkeypatch.setattr(warm_up, "warm_up", lambda: None)
     terminal = in_a_terminal(monkeypatch)
     join()
     assert terminal.getvalue() == ""
 
 
 def test_nothing_is_printed_elsewhere(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join_loop, "warm_up", compile_something)
+    monkeypatch.setattr(warm_up, "warm_up", compile_something)
     join()
     assert capfd.readouterr().err == ""
 
 
 def test_the_logger_has_it_instead(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(join_loop, "warm_up", compile_something)
+    monkeypatch.setattr(warm_up, "warm_up", compile_something)
     terminal = in_a_terminal(monkeypatch)
     with caplog.at_level(logging.INFO, logger="thalweg"):
         join()
@@ -81,7 +80,9 @@ def test_the_logger_has_it_instead(monkeypatch: pytest.MonkeyPatch, caplog: pyte
 
 def test_the_command_compiles() -> None:
     join()  # so that the command has only to load
-    subprocess.run([sys.executable, "-m", "thalweg.kernels.warm_up"], check=True, timeout=120)
+    command = [sys.executable, "-m", "thalweg.kernels.warm_up"]
+    ran = subprocess.run(command, check=True, timeout=120, capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ("", "")
     assert compiling.is_compiled()
 
 

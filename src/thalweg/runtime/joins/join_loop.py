@@ -23,7 +23,6 @@ from thalweg.kernels.columns import take_rows
 from thalweg.kernels.compiling import WorkingClock, compiled_by
 from thalweg.kernels.multiway_join import JoinedRows, ResultCounts, ResultLimits, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeRows
-from thalweg.kernels.warm_up import warm_up
 from thalweg.kernels.window_chunks import WindowRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import KeyClasses
@@ -59,6 +58,8 @@ class JoinLoop:
     ) -> None:
         """Create a loop. `tables` are not part of snapshots: pass them again when the loop is created again. `intake`:
         that of the loop which this one replaces."""
+        from thalweg.kernels.warm_up import warm_up  # here, so that Python can also run this module as a program
+
         compiled = compiled_by(clock)
         warm_up()
         graph, streams = binding.plan.graph, binding.plan.streams
