@@ -486,7 +486,7 @@ class Filters(AdaptiveBase):
         adapts = settings.profile is not None
         self._native.recall(settings.events)  # as the next start does
         native, why = self._native.foreseen(adapts)
-        earlier = recalled(settings.events, self._plan.pipeline)
+        earlier = None if settings.events is None else recalled(settings.events, self._plan.pipeline)
         chain = self._plan.pipeline.start if earlier is None else earlier.order
         orders = FirstOrders(native, chain, why, adapts and self._native.worth_sampling)
         return explain_filters(self._plan, settings, orders, source, self.report())

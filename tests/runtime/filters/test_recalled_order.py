@@ -228,7 +228,7 @@ def test_costs_that_no_predicate_can_have_are_unknown(tmp_path: Path) -> None:
 def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     pipeline = Pipeline(("a", "b"))
     os.mkfifo(tmp_path / "pipe")
-    for path in (None, tmp_path, tmp_path / "missing", tmp_path / "pipe", "a\0b"):
+    for path in (tmp_path, tmp_path / "missing", tmp_path / "pipe", "a\0b"):
         assert recalled(path, pipeline) is None
     (tmp_path / "secret").write_text(GOOD)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")

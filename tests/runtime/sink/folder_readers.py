@@ -16,7 +16,15 @@ def listed(folder: Path) -> list[int]:
 
 
 def logged(folder: Path, default: int = 10) -> list[int]:
-    """The numbers in the files of the log, which is read by the rules of Spark's CompactibleFileStreamLog."""
+    """The numbers in the files that Spark reads."""
+    return _numbers(files_for_spark(folder, default))
+
+
+def files_for_spark(folder: Path, default: int = 10) -> list[str]:
+    """The files of the log, which is read by the rules of Spark's CompactibleFileStreamLog. Without the folder of the
+    log, Spark lists files."""
+    if not (folder / "_spark_metadata").is_dir():
+        return [str(path) for path in folder.glob("**/*.parquet")]
     paths = []
     for line in lines_for_spark(folder, default):
         entry = json.loads(line)
@@ -24,16 +32,16 @@ def logged(folder: Path, default: int = 10) -> list[int]:
         assert (entry["size"], entry["isDir"], entry["action"]) == (path.stat().st_size, False, "add")
         paths.append(str(path))
     assert len(set(paths)) == len(paths)
-    return _numbers(paths)
+    return paths
 
 
 def lines_for_spark(folder: Path, default: int = 10) -> list[str]:
     """The entries that Spark reads, with this setting of its interval. It computes from the names of the compact files
     which interval the log has, and from that which files it reads: one that is missing is an error."""
     log = folder / "_spark_metadata"
-    if not log.exists():
-        return []
     names = [path.name for path in log.iterdir() if re.match(r"\d", path.name)]
+    if not names:
+        return []
     compact = sorted(int(name.partition(".")[0]) for name in names if name.endswith(".compact"))
     latest = max(int(name.partition(".")[0]) for name in names)
     interval = default

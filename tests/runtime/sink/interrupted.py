@@ -1,4 +1,4 @@
-"""A process that is killed at its n-th change of the disk: nothing of it happens after that."""
+"""What happens before the n-th change of the disk: the process is killed, or another one does something."""
 
 from __future__ import annotations
 
@@ -20,26 +20,57 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_at(number: int, patch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
-    """Kill before the change with this number, counted from 0. Yields a count of them so far."""
+    """Kill before the change with this number, counted from 0. Yields a count of the changes so far."""
     count = 0
 
-    def or_killed(change: Callable[..., Any]) -> Callable[..., Any]:
+    def counted() -> None:
+        nonlocal count
+        count += 1
+        if count > number:
+            raise Killed
+
+    with _before_changes(patch, counted):
+        yield lambda: count
+
+
+@contextmanager
+def interrupted_at(number: int, patch: pytest.MonkeyPatch, action: Callable[[], None]) -> Iterator[Callable[[], int]]:
+    """Do something before the change with this number, counted from 0. Yields a count of the changes so far, without
+    those of the action."""
+    count, acts = 0, False
+
+    def counted() -> None:
+        nonlocal count, acts
+        if acts:
+            return
+        count += 1
+        if count == number + 1:
+            acts = True
+            action()
+            acts = False
+
+    with _before_changes(patch, counted):
+        yield lambda: count
+
+
+@contextmanager
+def _before_changes(patch: pytest.MonkeyPatch, happens: Callable[[], None]) -> Iterator[None]:
+    """Call a function before each change."""
+
+    def after_that(change: Callable[..., Any]) -> Callable[..., Any]:
         def changed(*given: Any, **named: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count > number:
-                raise Killed
+            happens()
             return change(*given, **named)
 
         return changed
 
     def opened(file: Any, mode: str = "r", *given: Any, **named: Any) -> Any:
-        return (or_killed(plain) if "w" in mode else plain)(file, mode, *given, **named)
+        return (after_that(plain) if "w" in mode else plain)(file, mode, *given, **named)
 
     plain = builtins.open
     with patch.context() as patched:
         for name in CHANGES:
-            patched.setattr(os, name, or_killed(getattr(os, name)))
-        patched.setattr(shutil, "rmtree", or_killed(shutil.rmtree))
+            patched.setattr(os, name, after_that(getattr(os, name)))
+        patched.setattr(shutil, "rmtree", after_that(shutil.rmtree))
         patched.setattr(builtins, "open", opened)
-        yield lambda: count
+        yield

@@ -11,12 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.runtime.sink.folder_readers import listed, logged
-from tests.runtime.sink.interrupted import Killed, killed_at
+from tests.runtime.sink.interrupted import Killed, interrupted_at, killed_at
 from thalweg.errors import QueryError
-from thalweg.runtime.sink.batch_commit import BatchCommit
+from thalweg.runtime.sink.batch_commit import BatchCommit, forget_emptied, owner_of
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
@@ -49,7 +50,7 @@ def orphans(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("by", [(), ("day",)])
-@pytest.mark.parametrize("batch", [1, 2], ids=["a plain one", "a compact one"])
+@pytest.mark.parametrize("batch", [0, 1, 2], ids=["the first one", "a plain one", "a compact one"])
 def test_a_commit_that_is_killed_at_any_change_of_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, by: tuple[str, ...]
 ) -> None:
@@ -254,27 +255,62 @@ def test_a_damaged_owner_is_replaced(tmp_path: Path, content: str) -> None:
         BatchCommit(str(tmp_path)).commit("another", 2, [])
 
 
-@pytest.mark.parametrize("step", range(40))
+@pytest.mark.parametrize("by", [(), ("day",)])
+@pytest.mark.parametrize("batch", [0, 1, 2], ids=["the first one", "a plain one", "a compact one"])
 def test_a_second_driver_that_commits_the_same_batch_in_between(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, by: tuple[str, ...]
 ) -> None:
     """Whenever it comes: the results of one of them are there, and the log describes the files."""
-    commits = BatchCommit(str(tmp_path))
-    commits.commit(QUERY, 0, staged(tmp_path, 0, 3))
-    mine, others = staged(tmp_path, 1, 4), staged(tmp_path, 1, 2)
-    count, came = 0, False
+    steps = 0
+    for step in range(100):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        for earlier in range(batch):
+            BatchCommit(str(folder), LOG).commit(QUERY, earlier, staged(folder, earlier, 3, by))
+        mine, others = staged(folder, batch, 4, by), staged(folder, batch, 2, by)
 
-    def looked(path: str, plain: Callable[[str], bool] = os.path.exists) -> bool:
-        nonlocal count, came
-        count += 1
-        if count == step and not came:
-            came = True
-            BatchCommit(str(tmp_path)).commit(QUERY, 1, others)
-        return plain(path)
+        def commit_of_another(folder: Path = folder, others: list[StagedFile] = others) -> None:
+            with suppress(QueryError):  # each of them may say that there are two
+                BatchCommit(str(folder), LOG).commit(QUERY, batch, others)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os.path, "exists", looked)
-        with suppress(QueryError):  # it may say that there are two
-            commits.commit(QUERY, 1, mine)
-    commits.commit(QUERY, 2, staged(tmp_path, 2, 3))
-    assert listed(tmp_path) == logged(tmp_path) == numbers(0) + numbers(1) + numbers(2)
+        with suppress(QueryError), interrupted_at(step, monkeypatch, commit_of_another) as changes:
+            BatchCommit(str(folder), LOG).commit(QUERY, batch, mine)
+        if changes() <= step:
+            break
+        BatchCommit(str(folder), LOG).commit(QUERY, batch + 1, staged(folder, batch + 1, 3, by))
+        expected = [n for each in range(batch + 2) for n in numbers(each)]
+        assert listed(folder) == logged(folder) == expected
+        assert orphans(folder) == []
+        steps += 1
+    assert steps > 8
+
+
+def test_a_folder_that_was_emptied_but_for_its_hidden_files_is_as_good_as_new(tmp_path: Path) -> None:
+    BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3))
+    staged(tmp_path, 1, 3)
+    forget_emptied(str(tmp_path))
+    assert owner_of(str(tmp_path)) == QUERY, "there are results"
+    for path in tmp_path.glob("*.parquet"):
+        path.unlink()
+    forget_emptied(str(tmp_path))
+    assert owner_of(str(tmp_path)) == QUERY, "there is the log"
+    shutil.rmtree(tmp_path / "_spark_metadata")
+    forget_emptied(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+    forget_emptied(str(tmp_path))
+    assert BatchCommit(str(tmp_path)).is_first()
+
+
+def test_a_first_batch_without_results_leaves_the_columns(tmp_path: Path) -> None:
+    def empty(*by: str) -> list[StagedFile]:
+        return StagedFiles(ParquetForm(str(tmp_path), SCHEMA, partition_by=by), QUERY, 0, 0).close(also_empty=True)
+
+    assert empty("day") == []
+    assert BatchCommit(str(tmp_path)).commit(QUERY, 0, empty())
+    assert listed(tmp_path) == logged(tmp_path) == []
+    (file,) = tmp_path.glob("*.parquet")
+    assert pq.read_schema(file).names == SCHEMA.names
+    assert not BatchCommit(str(tmp_path)).is_first()
+    writing = StagedFiles(ParquetForm(str(tmp_path), SCHEMA), QUERY, 1, 0)
+    writing.write(pa.record_batch([[1], [2]], schema=SCHEMA))
+    assert len(writing.close(also_empty=True)) == 1

@@ -40,9 +40,9 @@ class RecalledOrder:
     """The fixed cost of a call; None if unknown."""
 
 
-def recalled(path: str | os.PathLike[str] | None, pipeline: Pipeline) -> RecalledOrder | None:
+def recalled(path: str | os.PathLike[str], pipeline: Pipeline) -> RecalledOrder | None:
     """Return what an earlier run learned about these predicates; None if there is no file or no record that fits."""
-    if path is None or len(pipeline) < 2:
+    if len(pipeline) < 2:
         return None
     names = [json.dumps(name).encode() for name in pipeline.names]
     for line in reversed(_tail(Path(path))):

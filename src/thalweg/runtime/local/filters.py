@@ -92,7 +92,7 @@ def loop_options(settings: FilterSettings) -> LoopOptions:
 def make_loop(plan: FilterPlan, settings: FilterSettings, rng: np.random.Generator) -> FilterLoop[pa.RecordBatch]:
     """Return a new loop, and call `setup` functions. The loop measures time of work; compiling is counted apart."""
     chain = FilterChain(plan, WorkingClock(), cpu_clock=time.thread_time_ns)
-    earlier = recalled(settings.events, plan.pipeline)
+    earlier = None if settings.events is None else recalled(settings.events, plan.pipeline)
     loop = make_filter_loop(chain, loop_options(settings), rng, earlier)
     if settings.time_limit is not None:
         chain.sentry = loop.time_limit = TimeLimit(settings.time_limit, plan.pipeline.names)

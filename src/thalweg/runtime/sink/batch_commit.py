@@ -20,12 +20,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
 from thalweg.errors import QueryError
 from thalweg.runtime.sink.hidden_folder import DRAFT, HIDDEN, PROBE, create_once, make_folders
+from thalweg.runtime.sink.sink_log import NAME as LOG
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 from thalweg.runtime.sink.staged_files import StagedFile, cannot_write, is_result, refuse_missing
 
@@ -43,6 +44,21 @@ def owner_of(folder: str) -> str | None:
         return None
 
 
+def forget_emptied(folder: str) -> None:
+    """Remove what a query has left in a folder from which all visible files were removed, and the log with them: the
+    folder is as good as new. Its hidden files must not become results of the next query."""
+    hidden = os.path.join(folder, HIDDEN)
+    if os.path.isdir(hidden) and not os.path.exists(os.path.join(folder, LOG)) and not any(_visible_files(folder)):
+        shutil.rmtree(hidden)
+
+
+def _visible_files(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the place and the name of each file outside the hidden folder."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != HIDDEN]
+        yield from ((place, name) for name in names)
+
+
 class BatchCommit:
     """The commits of one query into one folder."""
 
@@ -50,21 +66,21 @@ class BatchCommit:
         self._folder = folder
         self._log = SinkLog(folder, settings)
 
+    def is_first(self) -> bool:
+        """Whether nothing has been committed to the folder yet."""
+        return self._log.latest() is None
+
     def commit(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
         """Make the files visible. Return False if the results of the micro-batch were visible already."""
-        if not os.path.isdir(self._folder):
-            raise QueryError(
-                f"the folder {self._folder} of the results does not exist any more; mount or restore it, and start the "
-                "query again: it continues with this micro-batch"
-            )
+        refuse_missing(self._folder)
         try:
             return self._commit(query, batch, files)
         except OSError as error:
             raise cannot_write(self._folder, error) from None  # its text may contain values
 
     def _commit(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
-        refuse_missing(self._folder)
-        make_folders(self._folder, HIDDEN)
+        # the log before any result: where it is missing, Spark's readers list the files
+        make_folders(self._folder, HIDDEN, LOG)
         self._claim(query)
         latest = self._log.latest()
         if latest is not None and batch <= latest:
@@ -128,8 +144,7 @@ class BatchCommit:
         """Return the files of a micro-batch that have their final names, whatever they were written with."""
         return [
             os.path.relpath(os.path.join(place, name), self._folder)
-            for place, _, names in os.walk(self._folder)
-            for name in names
+            for place, name in _visible_files(self._folder)
             if is_result(name, query, batch)
         ]
 

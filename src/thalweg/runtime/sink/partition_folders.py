@@ -48,7 +48,7 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
             values = pc.if_else(pc.equal(values, ""), pa.scalar(None, values.type), values)
         encoded = pc.dictionary_encode(values, null_encoding="encode")
         indices = encoded.indices.to_numpy(zero_copy_only=False)
-        texts.append((encoded.dictionary.cast(pa.string()), indices))
+        texts.append((_texts(encoded.dictionary), indices))
         codes = codes * max(len(encoded.dictionary), 1) + indices
         codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)  # small again, so that no product overflows
     order = np.argsort(codes, kind="stable")
@@ -61,6 +61,15 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
             for column, (names_of, indices) in zip(by, texts, strict=True)
         ]
         yield "/".join(names), rest.slice(begin, end - begin)
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """Return values as Spark writes them: it writes a plus sign before years of more than four digits."""
+    texts = values.cast(pa.string())
+    if not pa.types.is_date32(values.type):
+        return texts
+    is_far = pc.and_(pc.greater(pc.utf8_length(texts), len("9999-12-31")), pc.invert(pc.starts_with(texts, "-")))
+    return pc.if_else(is_far, pc.binary_join_element_wise("+", texts, ""), texts)
 
 
 def _escaped(text: str) -> str:

@@ -35,8 +35,8 @@ SHARE_OF_HANDLES = 4
 """A task uses the fourth part of the file handles that its process may have."""
 MOST_NAME_BYTES = 255
 """The longest name of a folder on most disks."""
-LEVELS = {"zstd": 3}
-"""The compression level that Spark uses, if pyarrow uses another by default."""
+LEVELS = {"zstd": 3, "gzip": 6}
+"""The compression level that Spark uses, if pyarrow uses another by default. Its 9 takes ten times as long for gzip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,13 @@ class StagedFiles:
             if self._held_bytes >= GROUP_BYTES:
                 self._flush()
 
-    def close(self) -> list[StagedFile]:
-        """Complete all files and return them; without results there are none."""
+    def close(self, *, also_empty: bool = False) -> list[StagedFile]:
+        """Complete all files and return them. Without results there are none, or, with `also_empty`, one from which
+        readers learn the columns, unless these are partly in the names of folders."""
         self._flush(is_last=True)
         with self._failures():
+            if also_empty and not self._names and not self._form.partition_by:
+                self._open[""] = self._begin("", self._form.schema.empty_table())
             for place in list(self._open):
                 self._finish(place)
         return self._closed

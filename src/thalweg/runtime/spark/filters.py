@@ -149,9 +149,10 @@ def _chain_task(
 ) -> ChainTask:
     application = application_of(df)
     forget_at_exit(application)
+    earlier = None if settings.events is None else recalled(settings.events, plan.pipeline)
     return ChainTask(
         PickledPlan.of(plan), settings, filters, identity, application, df.isStreaming, wanted, _attempts(df),
-        policy_digest(settings), recalled(settings.events, plan.pipeline),
+        policy_digest(settings), earlier,
     )  # fmt: skip
 
 

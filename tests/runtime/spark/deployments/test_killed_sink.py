@@ -8,14 +8,16 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from tests.runtime.sink.folder_readers import files_for_spark
 from tests.runtime.spark.deployments import join_to_files
-from tests.runtime.spark.deployments.join_files import expected_results, write_streams
+from tests.runtime.spark.deployments.join_files import ROWS_A_FILE, expected_results, write_streams
 from tests.runtime.spark.deployments.processes import (
     FEWER_PROGRAMS,
     QUIET,
@@ -35,11 +37,23 @@ CHANGES = 30
 LONG = [pytest.param(10, turn, marks=pytest.mark.long) for turn in range(1, 6)]
 
 
-def listed(folder: Path) -> list[list[int]]:
-    if not list(folder.glob("out/*.parquet")):
+def results(paths: Iterable[object]) -> list[list[int]]:
+    if not (found := [str(path) for path in paths]):
         return []
-    query = f"SELECT a_id, b_id, c_id FROM read_parquet('{folder}/out/*.parquet') ORDER BY ALL"
-    return [list(row) for row in duckdb.connect().execute(query).fetchall()]
+    query = "SELECT a_id, b_id, c_id FROM read_parquet(?) ORDER BY ALL"
+    return [list(row) for row in duckdb.connect().execute(query, [found]).fetchall()]
+
+
+def listed(folder: Path) -> list[list[int]]:
+    return results(folder.glob("out/*.parquet"))
+
+
+def refuse_parts(folder: Path, expected: list[list[int]]) -> None:
+    """Spark's readers see whole micro-batches. Each reads one file per stream, and finds the results whose last row is
+    in it."""
+    logged = results(files_for_spark(folder / "out"))
+    last = max((max(row) // ROWS_A_FILE for row in logged), default=-1)
+    assert logged == [row for row in expected if max(row) // ROWS_A_FILE <= last]
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
@@ -76,6 +90,7 @@ def test_a_killed_join_leaves_every_result_once(tmp_path: Path, kills: int, turn
                 time.sleep(rng.random() * 0.8)
                 kill_group(process)
         assert process.returncode == -9, complaints(log).read_text(errors="replace")[-3_000:]
+        refuse_parts(tmp_path, expected)
         seen = listed(tmp_path)
         assert len(set(map(tuple, seen))) == len(seen)
         assert set(map(tuple, seen)) <= set(map(tuple, expected))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +75,9 @@ def test_the_rule(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monke
     assert "format is json" in reason(spark, tmp_path, kind="json")
     assert "not on a local disk" in reason(spark, tmp_path, path="hdfs://127.0.0.1:9/o")
     assert "no path=" in reason(spark, tmp_path, path=None)
+    assert reason(spark, tmp_path, path=None, options={"PATH": str(tmp_path / "o")}) == ""
+    with pytest.raises(tw.PlanError, match=r"path=.* and the option path='other' differ; give only one"):
+        reason(spark, tmp_path, options={"path": "other"})
     assert "no checkpoint=" in reason(spark, tmp_path, checkpoint=None)
     assert "the option retention" in reason(spark, tmp_path, options={"retention": "1h"})
     assert "tasks cannot compress with lz4" in reason(spark, tmp_path, options={"compression": "LZ4"})
@@ -80,11 +85,16 @@ def test_the_rule(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monke
     assert reason(spark, tmp_path, "groups need Spark") == "groups need Spark"
     with configured(spark, "spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS"):
         assert "outputTimestampType is TIMESTAMP_MILLIS" in reason(spark, tmp_path)
+    with configured(spark, "spark.sql.parquet.int96TimestampConversion", "true"):
+        assert "int96TimestampConversion is true" in reason(spark, tmp_path)
     with configured(spark, "spark.sql.parquet.compression.codec", "lz4"):
         assert "tasks cannot compress with lz4" in reason(spark, tmp_path)
     with monkeypatch.context() as patched:
         patched.setenv("PYSPARK_PIN_THREAD", "false")
         assert "PYSPARK_PIN_THREAD=false" in reason(spark, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "name", "nt")
+        assert reason(spark, tmp_path) == "tasks do not write on Windows"
     with encrypted(spark):
         assert "Parquet encryption is configured" in reason(spark, tmp_path)
     with pytest.raises(tw.PlanError, match=r"sink='tasks' is not possible: the format is csv"):
@@ -100,6 +110,7 @@ def test_the_rule(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(tw.PlanError, match=r"/file' is a file; give a folder"):
         reason(spark, tmp_path, path=str(tmp_path / "file"))
     (tmp_path / "damaged" / ".thalweg" / "query").mkdir(parents=True)
+    (tmp_path / "damaged" / "part.parquet").touch()
     with pytest.raises(tw.PlanError, match=r"/damaged' is a folder that cannot be read: Is a directory; give another"):
         reason(spark, tmp_path, path=str(tmp_path / "damaged"))
     with pytest.raises(tw.PlanError, match=r"No FileSystem for scheme"):
@@ -124,9 +135,38 @@ def test_another_query_into_a_folder_of_tasks_is_refused(spark: SparkSession, tm
     for given in ({"sink": "spark"}, {"options": {"compression": "lz4"}}, {"format": "json"}):
         with pytest.raises(tw.PlanError, match=r"has results of another query .* another checkpoint; give it a new"):
             s.query(PAIRS).start(**run | {"checkpoint": tmp_path / "other"}, **given)
+    in_options: dict[str, Any] = {"path": None, "format": "parquet", "options": {"Path": str(tmp_path / "out")}}
+    with pytest.raises(tw.PlanError, match=r"has results of another query"):
+        s.query(PAIRS).start(**run | in_options | {"checkpoint": tmp_path / "other"})
     with pytest.raises(tw.PlanError, match=r"is inside a folder that the sink manages"):
         s.query(PAIRS).start(**run | {"path": tmp_path / "new", "checkpoint": tmp_path / "new" / ".thalweg" / "0"})
     assert found(tmp_path) == before
+
+
+@pytest.mark.parametrize("sink", ["tasks", "spark"])
+def test_a_folder_that_was_emptied_is_as_good_as_new(spark: SparkSession, tmp_path: Path, sink: str) -> None:
+    """As `rm -r out/* checkpoint` leaves it, which removes no hidden files."""
+    s, run = session(spark, pairs(tmp_path)), places(tmp_path)
+    s.query(PAIRS).start(**run).awaitTermination()
+    for path in (*tmp_path.glob("out/[!.]*"), tmp_path / "checkpoint"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    s.query(PAIRS).start(**run, sink=sink).awaitTermination()
+    assert found(tmp_path) == [(0, 0), (1, 0), (1, 1), (2, 1)]
+    assert sorted(tuple(row) for row in spark.read.parquet(str(tmp_path / "out")).collect()) == found(tmp_path)
+
+
+def test_a_first_micro_batch_without_results(spark: SparkSession, tmp_path: Path) -> None:
+    """A folder can be read before there are results: as with Spark's sink, there is a file with the columns."""
+    streams = pairs(tmp_path)
+    streams["b"] = files(tmp_path / "of later", {"b": [rows([90])]})["b"]
+    sinks: dict[str, Any] = {}
+    for sink in ("tasks", "spark"):
+        run = places(tmp_path) | {"path": tmp_path / sink, "checkpoint": tmp_path / f"{sink}-checkpoint"}
+        session(spark, streams).query(PAIRS).start(**run, sink=sink).awaitTermination()
+        sinks[sink] = spark.read.parquet(str(tmp_path / sink))
+        assert sinks[sink].collect() == []
+    assert sinks["tasks"].schema == sinks["spark"].schema
+    assert duckdb.connect().execute(f"SELECT a, b FROM read_parquet('{tmp_path}/tasks/*.parquet')").fetchall() == []
 
 
 def test_a_checkpoint_goes_on_as_it_was_begun(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -33,9 +34,11 @@ COLUMNS = {
 """By name, from the number and the time of a row."""
 
 
-def write(spark: SparkSession, folder: Path, sink: str, columns: dict[str, str], **options: Any) -> Path:
-    """Join a stream that has these columns, and return the folder of the results."""
-    streams = files(folder / f"in-{sink}", {"a": [rows([0, 3, 4])], "b": [rows([1])]})
+def write(
+    spark: SparkSession, folder: Path, sink: str, columns: dict[str, str], results: int = 3, **options: Any
+) -> Path:
+    """Join a stream that has these columns, and return the folder of the results, of which there are so many."""
+    streams = files(folder / f"in-{sink}", {"a": [rows([0, 3, 4, *[4] * (results - 3)])], "b": [rows([1])]})
     a: DataFrame = streams["a"].stream(spark).withColumns({name: F.expr(text) for name, text in columns.items()})
     j = tw.join(on="a.k = b.k", window="5 seconds", time="ts", select=["a.*", "b.id"])
     query = j.start(
@@ -118,6 +121,10 @@ def test_every_reader_reads_the_same_values(spark: SparkSession, written: dict[s
     assert str(polars[0].rows()) == str(polars[1].rows())
 
 
+STORED = {"none": "UNCOMPRESSED", "lz4_raw": "LZ4"}
+"""What pyarrow calls a codec, where it is not Spark's name in capital letters."""
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_codecs_and_parts(tmp_path: Path, codec: str) -> None:
     """What is written in parts by a codec is read back."""
@@ -135,9 +142,52 @@ def test_codecs_and_parts(tmp_path: Path, codec: str) -> None:
         ("day=__HIVE_DEFAULT_PARTITION__", 4), ("day=__HIVE_DEFAULT_PARTITION__", 2),
     ]  # fmt: skip
     assert len({file.final for file in files}) == len(files)
-    numbers = [n for file in files for n in pq.ParquetFile(tmp_path / file.staged).read()["n"].to_pylist()]
+    written = [pq.ParquetFile(tmp_path / file.staged) for file in files]
+    codecs = {file.metadata.row_group(0).column(0).compression for file in written}
+    assert codecs == {STORED.get(codec, codec.upper())}
+    numbers = [n for file in written for n in file.read()["n"].to_pylist()]
     assert sorted(numbers) == list(range(20))
     assert all(file.size == (tmp_path / file.staged).stat().st_size for file in files)
+
+
+@pytest.mark.parametrize(("codec", "level", "other"), [("gzip", 6, 9), ("zstd", 3, 1)])
+def test_levels_are_those_of_spark(tmp_path: Path, codec: str, level: int, other: int) -> None:
+    from thalweg.runtime.sink.parquet_form import ParquetForm
+    from thalweg.runtime.sink.staged_files import StagedFiles
+
+    table = pa.table({"n": np.random.default_rng(7).zipf(1.3, 50_000) % 10**6})
+    writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, (), codec), "query", 3, 1)
+    writing.write(table.to_batches()[0])
+    (file,) = writing.close()
+
+    def size(path: Path) -> int:
+        found: int = pq.read_metadata(path).row_group(0).column(0).total_compressed_size
+        return found
+
+    sizes = []
+    for number in (level, other):
+        pq.write_table(table, tmp_path / f"{number}", compression=codec, compression_level=number)
+        sizes.append(size(tmp_path / f"{number}"))
+    assert sizes[0] != sizes[1]
+    assert size(tmp_path / file.staged) == sizes[0]
+
+
+def test_folders_of_partitions_are_those_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    values = ["a/b", "50%", "{x}", "a b", "é", "k=v:w", r"\\\\", "#1", "x.y", "~"]
+    array = ", ".join(["null", "''", *(f"'{value}'" for value in values)])
+    columns = {
+        "text": f"element_at(array({array}), cast(id as int) + 1)", "flag": "id % 2 = 0",
+        "day": "date_add(date'0001-01-01', cast(id * 400000 as int))", "number": "if(id = 3, null, -id)",
+    }  # fmt: skip
+    by = ["a_text", "a_flag", "a_day", "a_number"]
+    found = []
+    for sink in ("tasks", "spark"):
+        out = write(spark, tmp_path, sink, columns, results=12, partitionBy=by)
+        found.append(sorted(str(path.parent.relative_to(out)) for path in out.glob("**/*.parquet")))
+        read = spark.read.parquet(str(out))
+        assert read.count() == 12
+    assert found[0] == found[1]
+    assert len(found[0]) == 12
 
 
 def test_options(spark: SparkSession, tmp_path: Path) -> None:

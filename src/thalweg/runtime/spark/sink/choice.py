@@ -36,7 +36,7 @@ from pyspark.sql.types import (
 )
 
 from thalweg.errors import CheckpointError, PlanError
-from thalweg.runtime.sink.batch_commit import owner_of
+from thalweg.runtime.sink.batch_commit import forget_emptied, owner_of
 from thalweg.runtime.sink.parquet_form import CODECS
 from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
@@ -65,8 +65,9 @@ _SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": ("corrected",),
     "spark.sql.parquet.int96RebaseModeInWrite": ("corrected",),
     "spark.sql.parquet.fieldId.write.enabled": ("true",),
+    "spark.sql.parquet.int96TimestampConversion": ("false",),  # shifts INT96 that Spark has not written
 }
-"""Settings that change what Spark writes, and the values that a task can follow if a user has set them."""
+"""Settings that change what Spark writes or reads, and the values that a task can follow if a user has set them."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise PlanError(f"path={request.path!r} is a file; give a folder")
     with _readable(request):
+        forget_emptied(folder)
         owner = owner_of(folder)
     if owner is None:
         return
@@ -180,6 +182,8 @@ def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:
         return f"the format is {request.kind}, and tasks write only Parquet"
     if request.path is None:
         return "no path= is given"
+    if os.name == "nt":
+        return "tasks do not write on Windows"
     if not hasattr(spark, "_jvm"):
         return "on Spark Connect, files cannot be committed with a micro-batch"
     if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg.errors import PlanError
+from thalweg.runtime.sink.given_folder import given_folder
 
 TASKS, SPARK = "tasks", "spark"
 
@@ -19,7 +20,7 @@ class SinkRequest:
     """The name of the format in Spark."""
     path: str | None
     options: Mapping[str, Any]
-    """The options of Spark's sink, without `partitionBy`."""
+    """The options of Spark's sink, without `partitionBy` and `path`."""
     partition_by: tuple[str, ...]
     checkpoint: str | None
     """The folder of the checkpoint; None if Spark uses a temporary one."""
@@ -41,9 +42,14 @@ class SinkRequest:
                 raise PlanError(f"options: {name!r} is not the name of an option; give a string")
         if not isinstance(kind, str) or not kind:
             raise PlanError(f"format={kind!r}: give the name of a format, such as 'parquet'")
-        rest = {name: value for name, value in options.items() if name.lower() != "partitionby"}
-        by = next((value for name, value in options.items() if name.lower() == "partitionby"), ())
-        return cls(kind, path, rest, _names(by), checkpoint, sink)
+        rest, taken = dict(options), dict[str, Any]()
+        for name in options:
+            if name.lower() in ("partitionby", "path"):
+                taken[name.lower()] = rest.pop(name)
+        in_options = given_folder("the option path", taken.get("path"))
+        if None not in (path, in_options) and path != in_options:
+            raise PlanError(f"path={path!r} and the option path={in_options!r} differ; give only one of them")
+        return cls(kind, path or in_options, rest, _names(taken.get("partitionby", ())), checkpoint, sink)
 
     def option(self, *names: str) -> Any:
         """Return the value of an option, whose name is written in any case; None if it is not given."""

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +16,12 @@ from thalweg.errors import PlanError
 from thalweg.formatting import plural
 from thalweg.plan.window import length_of
 from thalweg.runtime.sink.batch_commit import BatchCommit
-from thalweg.runtime.sink.hidden_folder import try_to_write
+from thalweg.runtime.sink.hidden_folder import make_folders, try_to_write
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.partition_folders import can_partition
+from thalweg.runtime.sink.sink_log import NAME as LOG
 from thalweg.runtime.sink.sink_log import LogSettings
-from thalweg.runtime.sink.staged_files import StagedFile
+from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
 from thalweg.runtime.spark.joins.arrow_schema import arrow_type
 from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, TaskSink
 from thalweg.runtime.spark.sink.choice import (
@@ -60,8 +60,10 @@ class ResultSink:
             columns, compute = after(joined)
             if compute is not None:
                 refuse_unknown_types(joined)  # conditions and expressions would see other values than in Spark
-            return TaskSink(self._form(columns), compute)
+            forms.append(self._form(columns))
+            return TaskSink(forms[-1], compute)
 
+        forms: list[ParquetForm] = []
         if self.choice.by_tasks:
             try:
                 files = made(written)
@@ -71,7 +73,7 @@ class ResultSink:
                                     "checkpoint") from None  # fmt: skip
                 self.choice = SinkChoice(False, str(error))
             else:
-                return self._committing(files)
+                return self._committing(files, forms[-1])
         results = made(None)
         request = self._resolved(results.columns)
         writer = results.writeStream.format(request.kind).options(**request.options).outputMode("append")
@@ -83,7 +85,7 @@ class ResultSink:
         place = self._request.checkpoint
         return writer if place is None else writer.option("checkpointLocation", place)
 
-    def _committing(self, files: DataFrame) -> Any:
+    def _committing(self, files: DataFrame, form: ParquetForm) -> Any:
         commit = BatchCommit(self.choice.folder, _log_settings(self._spark))
         place = self._request.checkpoint
         assert place is not None, "tasks write only with a checkpoint"
@@ -93,6 +95,8 @@ class ResultSink:
             with recognizable_errors():  # only rows of the successful attempt of each task arrive
                 found = [StagedFile.from_json(row[0]) for row in df.select(FILE).collect()]
                 query[:] = query or [query_id(self._spark, place)]
+            if not found and commit.is_first():  # so that readers find columns, as in files of Spark's sink
+                found = StagedFiles(form, query[0], batch, 0).close(also_empty=True)
             commit.commit(query[0], batch, found)
 
         return self._checkpointed(files.writeStream.foreachBatch(batch_ended).outputMode("append"))
@@ -130,6 +134,7 @@ class ResultSink:
         try:
             os.makedirs(choice.folder, exist_ok=True)
             try_to_write(choice.folder)
+            make_folders(choice.folder, LOG)  # from now on Spark's readers do not list the files
         except OSError as error:
             raise PlanError(
                 f"path={self._request.path!r} is a folder that cannot be written to: {error.strerror}; give another, "
@@ -196,8 +201,7 @@ def _log_settings(spark: SparkSession) -> LogSettings:
     interval = int(spark.conf.get(f"{prefix}.compactInterval") or 10)
     if interval < 1:
         raise PlanError(f"{prefix}.compactInterval is {interval}; set it to a positive number")
-    return replace(
-        LogSettings(),
+    return LogSettings(
         interval=interval,
         deletes=is_on(spark, f"{prefix}.deletion", default="true"),
         cleanup_delay_s=jvm.org.apache.spark.network.util.JavaUtils.timeStringAsMs(delay) / 1000,
