@@ -392,16 +392,16 @@ class Join(AdaptiveBase):
             raise PlanError("start() needs a place for the results: give path=..., or format='console', 'noop'")
         to, saved = given_folder("path", path), given_folder("checkpoint", checkpoint)
         query, opened = start_join(
-            _session_of(streams), lambda written: self.attached(streams, JoinRows.RESULTS, written), kind, to,
+            _session_of(streams), lambda sink_for: self.attached(streams, JoinRows.RESULTS, sink_for), kind, to,
             dict(options or {}), trigger, saved, name, sink,
         )  # fmt: skip
         self._started = opened, trigger
         return query
 
     def attached(
-        self, streams: Mapping[str, Any], wanted: JoinRows, written: Callable[[Any], TaskSink] | None = None
+        self, streams: Mapping[str, Any], wanted: JoinRows, sink_for: Callable[[Any], TaskSink] | None = None
     ) -> Any:
-        """Return what a call, `tagged` or `late` returns, depending on `wanted`. `written` returns where tasks write
+        """Return what a call, `tagged` or `late` returns, depending on `wanted`. `sink_for` returns where tasks write
         results, given their columns; then the files are returned."""
         from thalweg.runtime.spark.joins.attach import attach
 
@@ -409,7 +409,7 @@ class Join(AdaptiveBase):
         self._was_attached = True
         sink = self._sink(settings.events)
         joined, fetch = attach(
-            self._classified(settings), settings, streams, sink, wanted, self._statistics, self._estimates, written
+            self._classified(settings), settings, streams, sink, wanted, self._statistics, self._estimates, sink_for
         )
         self._await(fetch)
         return joined

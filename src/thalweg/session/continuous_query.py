@@ -551,9 +551,9 @@ class ContinuousQuery:
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
 
-        def made(plan: QueryPlan, buckets: int | None, written: Callable[[Any], TaskSink] | None) -> Any:
+        def made(plan: QueryPlan, buckets: int | None, sink_for: Callable[[Any], TaskSink] | None) -> Any:
             run.plan, run.buckets = plan, buckets
-            return run.dataframe() if written is None else run.files(written)
+            return run.dataframe() if sink_for is None else run.files(sink_for)
 
         spark = self._spark
         if self._batch_times is None:

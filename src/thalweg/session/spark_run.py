@@ -56,9 +56,9 @@ class SparkRun:
         """Return the DataFrame of the results; nothing runs yet."""
         return self._made(lambda plan: plan.dataframe())
 
-    def files(self, written: Callable[[Any], TaskSink]) -> Any:
+    def files(self, sink_for: Callable[[Any], TaskSink]) -> Any:
         """Return a DataFrame of the files of the results, which tasks write; nothing runs yet."""
-        made = self._made(lambda plan: plan.files(written))
+        made = self._made(lambda plan: plan.files(sink_for))
         if self._joined_chain is None:
             return made
         from thalweg.runtime.spark.joins.task_sink import FILTER_WORK
@@ -120,13 +120,13 @@ class SparkRun:
         frames: Mapping[str, Any],
         *,
         late: bool = False,
-        written: Callable[[Any], TaskSink] | None = None,
+        sink_for: Callable[[Any], TaskSink] | None = None,
     ) -> Any:
-        """Apply the join of the plan as an adaptive join. `written`: its tasks write the results there."""
+        """Apply the join of the plan as an adaptive join. `sink_for`: returns where its tasks write the results."""
         plan = window_join_plan(node)
         plan = replace(plan, classify_by=classifiers_of_join(self.plan, plan))
         estimates = estimates_of_query(plan, self.plan.estimates.sources)
         made = Join(plan, {**self.settings.given_to_join(), "buckets": self.buckets}, estimates=estimates)
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
-        return made.attached(frames, JoinRows.LATE if late else JoinRows.RESULTS, written)
+        return made.attached(frames, JoinRows.LATE if late else JoinRows.RESULTS, sink_for)

@@ -49,7 +49,7 @@ from thalweg.runtime.spark.joins.query_salt import salt_of_query
 from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_packed_watermark
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
-from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, ROWS, TaskSink
+from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, ROWS, SinkFor
 from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
@@ -125,11 +125,11 @@ def attach(
     wanted: JoinRows = JoinRows.RESULTS,
     known: Knowledge = NOTHING_KNOWN,
     estimates: JoinEstimates | None = None,
-    written: Callable[[StructType], TaskSink] | None = None,
+    sink_for: SinkFor | None = None,
 ) -> tuple[DataFrame, ObservationFetch | None]:
     """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed. `known`: what
-    was declared of the streams. `estimates`: what is known of the join before the start. `written`: returns where tasks
-    write the results, which have these columns; then the rows of the DataFrame are the files."""
+    was declared of the streams. `estimates`: what is known of the join before the start. `sink_for`: returns where
+    tasks write the results, which have these columns; then the rows of the DataFrame are the files."""
     layout = lay_out(plan, settings, frames, known)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
@@ -160,11 +160,11 @@ def attach(
         choice, chart,
     )  # fmt: skip
     columns = _columns(task, frames)
-    if written is not None:
+    if sink_for is not None:
         assert layout.streaming
-        task = replace(task, sink=written(StructType(columns.fields[:-1])))
+        task = replace(task, sink=sink_for(StructType(columns.fields[:-1])))
         columns = from_arrow_schema(task.output)
-    # last, because it runs jobs, and `written` may have found that tasks cannot write
+    # last, because it runs jobs, and `sink_for` may have found that tasks cannot write
     task = replace(task, tables={alias: _table(alias, frames[alias], binding, wanted) for alias in plan.tables})
     packed = []
     # sorted: a checkpoint identifies sources by position, and conditions may be written in another order
@@ -196,14 +196,14 @@ def attach(
         joined = together.groupBy("bucket").transformWithStateInPandas(
             JoinProcessor(task), columns, "Append", "EventTime",
             # rows that are set aside are older than the watermark, which the column of a watermark must not contain
-            eventTimeColumnName=EVENT_TIME if wanted is JoinRows.RESULTS and written is None else "",
+            eventTimeColumnName=EVENT_TIME if wanted is JoinRows.RESULTS and sink_for is None else "",
         )  # fmt: skip
     else:
         spread = together.repartition(len(layout.buckets), "bucket").sortWithinPartitions("bucket", "first")
         joined = spread.mapInArrow(acknowledged(partial(join_finished, task)), columns)
     observed, fetch = with_observed_work(joined, metric, work, report, identity, unasked=settings.events is not None)
     rows = observed.filter(F.col(WORK).isNull()).drop(WORK)
-    return rows if written is None else rows.observe(WRITTEN, *_counted_files()), fetch
+    return rows if sink_for is None else rows.observe(WRITTEN, *_counted_files()), fetch
 
 
 def _counted_files() -> list[Column]:

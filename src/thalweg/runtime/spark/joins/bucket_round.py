@@ -73,7 +73,7 @@ def joined_bucket(
     active = dict(kept.head.active) if kept.head.start == start else {}
     results = run_round(task, kept, rows, clock, active)
     if task.sink is not None:
-        results = _written(task, results, bucket, name)
+        results = _write(task, results, bucket, name)
     for out in redacted(results, task.settings.redact):
         yield _frame(out)
     for out in task.lost(kept.loop, bucket):
@@ -96,13 +96,13 @@ def _task(pickled: bytes, digest: str) -> JoinTask:
     return task
 
 
-def _written(
+def _write(
     task: JoinTask, results: Iterator[pa.RecordBatch], bucket: int, name: Mapping[str, Any]
 ) -> Iterator[pa.RecordBatch]:
     """Write the results, and yield one row per file instead. A generator, so that errors are raised where they are
     redacted."""
     assert task.sink is not None
-    yield from task.written(task.sink.written(results, bucket, name))
+    yield from task.files(task.sink.write(results, bucket, name))
 
 
 def run_round(

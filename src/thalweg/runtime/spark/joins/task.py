@@ -137,7 +137,7 @@ class JoinTask:
     def _with_work(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, pa.string())], schema=self.output)
 
-    def written(self, written: WrittenBucket) -> Iterator[pa.RecordBatch]:
+    def files(self, written: WrittenBucket) -> Iterator[pa.RecordBatch]:
         """Yield one row per file of results, and what a filter of joined rows did as a separate row."""
         if files := written.files:
             columns = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
@@ -51,7 +52,7 @@ class TaskSink:
     after: Callable[[], AbstractContextManager[ResultRows]] | None = None
     """Opens what computes the results of a bucket; None if joined rows are the results."""
 
-    def written(self, joined: Iterator[pa.RecordBatch], bucket: int, task: Mapping[str, Any]) -> WrittenBucket:
+    def write(self, joined: Iterator[pa.RecordBatch], bucket: int, task: Mapping[str, Any]) -> WrittenBucket:
         """Write all results of a bucket in one micro-batch."""
         files = StagedFiles(self.form, str(task["query"]), int(task["batch"]), bucket)
         try:
@@ -69,6 +70,10 @@ class TaskSink:
             if rows.num_rows:
                 files.write(_fitting(rows, self.form.schema))
         return files.close()
+
+
+SinkFor = Callable[[StructType], TaskSink]
+"""Returns where tasks write, given the columns of joined rows."""
 
 
 def _fitting(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -9,15 +9,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError
+from thalweg.runtime.spark.joins.task_sink import SinkFor
 from thalweg.runtime.spark.sink.request import SinkRequest
-from thalweg.runtime.spark.sink.result_sink import ResultSink, Written
+from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.requirements import spark_errors
 from thalweg.runtime.spark.sql.start import AUTO, checkpoint_of, triggered
 
 
 def start_join(
     spark: SparkSession,
-    made: Callable[[Written | None], DataFrame],
+    made: Callable[[SinkFor | None], DataFrame],
     kind: str,
     path: str | None,
     options: Mapping[str, Any],

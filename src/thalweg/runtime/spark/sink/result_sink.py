@@ -23,7 +23,7 @@ from thalweg.runtime.sink.sink_log import NAME as LOG
 from thalweg.runtime.sink.sink_log import LogSettings
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
 from thalweg.runtime.spark.joins.arrow_schema import arrow_type
-from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, TaskSink
+from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, SinkFor, TaskSink
 from thalweg.runtime.spark.sink.choice import (
     SinkChoice,
     choose_sink,
@@ -38,8 +38,6 @@ from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
 
 ROW_METADATA, VERSION = "org.apache.spark.sql.parquet.row.metadata", "org.apache.spark.version"
 """The keys in the footer of a file from which Spark reads its own types, and how old dates are stored."""
-Written = Callable[[StructType], TaskSink]
-"""Returns where tasks write results that have these columns."""
 
 
 class ResultSink:
@@ -51,12 +49,12 @@ class ResultSink:
         self.choice: SinkChoice = choose_sink(spark, request, obstacle)
 
     def writer(
-        self, made: Callable[[Written | None], DataFrame], after: Callable[[StructType], tuple[StructType, Any]]
+        self, made: Callable[[SinkFor | None], DataFrame], after: Callable[[StructType], tuple[StructType, Any]]
     ) -> Any:
         """Return the DataStreamWriter. `made` returns the DataFrame of the results, or of the files that tasks write.
         `after` returns the columns of the results, given those of joined rows, and the function that computes them."""
 
-        def written(joined: StructType) -> TaskSink:
+        def sink_for(joined: StructType) -> TaskSink:
             columns, compute = after(joined)
             if compute is not None:
                 refuse_unknown_types(joined)  # conditions and expressions would see other values than in Spark
@@ -66,7 +64,7 @@ class ResultSink:
         forms: list[ParquetForm] = []
         if self.choice.by_tasks:
             try:
-                files = made(written)
+                files = made(sink_for)
             except NeedsSparkSinkError as error:
                 if self._request.asked == TASKS or not self.choice.is_new:
                     raise PlanError(f"tasks cannot write these results: {error}; leave sink= out, or use a new "

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError
 from thalweg.plan.expression import Expression, Ref
@@ -39,7 +38,7 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_watermark
-from thalweg.runtime.spark.joins.task_sink import TaskSink
+from thalweg.runtime.spark.joins.task_sink import SinkFor
 from thalweg.runtime.spark.sql.aggregates import aggregate
 from thalweg.runtime.spark.sql.carried_errors import as_text, failing, passing, refuse_failed
 from thalweg.runtime.spark.sql.columns import column
@@ -67,7 +66,7 @@ class SparkAdaptiveOperators(Protocol):
         frames: Mapping[str, DataFrame],
         *,
         late: bool = False,
-        written: Callable[[StructType], TaskSink] | None = None,
+        sink_for: SinkFor | None = None,
     ) -> DataFrame:
         """Return the joined rows, or those that arrive too late to be joined, or the files that tasks write."""
         ...
@@ -95,12 +94,12 @@ class SparkPlan:
         """Return the results. Errors of Spark are raised as they are."""
         return self._rows(self._root)
 
-    def files(self, written: Callable[[StructType], TaskSink]) -> DataFrame:
-        """Return the files of the results, which the tasks of the join write. `written` returns where, and what they do
-        with joined rows."""
+    def files(self, sink_for: SinkFor) -> DataFrame:
+        """Return the files of the results, which the tasks of the join write. `sink_for` returns where, and what they
+        do with joined rows."""
         join = join_of(self._root)
         assert isinstance(join, WindowJoin)
-        return self._adaptive.join(join, self._frames(join), written=written)
+        return self._adaptive.join(join, self._frames(join), sink_for=sink_for)
 
     def failed(self, column: str) -> DataFrame:
         """Return the rows that are set aside, with a column of what was raised."""

@@ -19,8 +19,9 @@ from thalweg.plan.query import Query
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.runtime.spark.joins.attach import parallelism
+from thalweg.runtime.spark.joins.task_sink import SinkFor
 from thalweg.runtime.spark.sink.request import SinkRequest
-from thalweg.runtime.spark.sink.result_sink import ResultSink, Written
+from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.after_join import AfterJoin, computed_in_tasks, obstacle
 from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
 from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
@@ -49,7 +50,7 @@ def start_stream(
     spark: SparkSession,
     plan: QueryPlan,
     placed: Callable[[FilterPlaces], QueryPlan],
-    made: Callable[[QueryPlan, int | None, Written | None], DataFrame],
+    made: Callable[[QueryPlan, int | None, SinkFor | None], DataFrame],
     after: Callable[[QueryPlan, StructType], AfterJoin],
     parsed: Query,
     args: Mapping[str, str],
@@ -81,8 +82,8 @@ def start_stream(
         nodes = after(computed_in_tasks(plan), joined)
         return nodes.schema(spark, joined), nodes
 
-    def made_for(written: Written | None) -> DataFrame:
-        return made(plan if written is None else computed_in_tasks(plan), buckets, written)
+    def made_for(sink_for: SinkFor | None) -> DataFrame:
+        return made(plan if sink_for is None else computed_in_tasks(plan), buckets, sink_for)
 
     writer = sink.writer(made_for, results)
     if start.name is not None:
