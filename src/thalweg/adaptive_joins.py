@@ -360,8 +360,8 @@ class Join(AdaptiveBase):
         Returns
         -------
         pyspark.sql.streaming.StreamingQuery
-            Its ``lastProgress.observedMetrics["thalweg_written"]`` has the files, rows and bytes that tasks wrote in
-            the last micro-batch.
+            The ``observedMetrics["thalweg_written"]`` of its ``lastProgress`` and ``recentProgress`` have the files,
+            rows and bytes that tasks wrote in a micro-batch.
 
         Raises
         ------

@@ -113,8 +113,13 @@ def test_the_rule(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "damaged" / "part.parquet").touch()
     with pytest.raises(tw.PlanError, match=r"/damaged' is a folder that cannot be read: Is a directory; give another"):
         reason(spark, tmp_path, path=str(tmp_path / "damaged"))
-    with pytest.raises(tw.PlanError, match=r"No FileSystem for scheme"):
+    with pytest.raises(tw.PlanError, match=r"cannot open 'nowhere://x/y': No FileSystem for scheme .*; correct"):
         reason(spark, tmp_path, path="nowhere://x/y")
+    for kind in ("tasks", "spark", None):
+        with pytest.raises(tw.PlanError, match=r"compression='zst' is not a codec of Parquet files; use one of none, "):
+            reason(spark, tmp_path, options={"compression": "zst"}, sink=kind)
+        with pytest.raises(tw.PlanError, match=r"maxRecordsPerFile='many' is not a whole number"):
+            reason(spark, tmp_path, options={"maxRecordsPerFile": "many"}, sink=kind)
 
 
 @contextmanager
@@ -155,6 +160,25 @@ def test_a_folder_that_was_emptied_is_as_good_as_new(spark: SparkSession, tmp_pa
     assert sorted(tuple(row) for row in spark.read.parquet(str(tmp_path / "out")).collect()) == found(tmp_path)
 
 
+@pytest.mark.parametrize("sink", ["tasks", "spark"])
+def test_results_in_the_folder_of_a_source_are_refused(spark: SparkSession, tmp_path: Path, sink: str) -> None:
+    streams = pairs(tmp_path / "in")
+    for folder in ("in/a", "in/./b/", "in/a/deeper"):
+        with pytest.raises(tw.PlanError, match=r"is in the folder .*/in/[ab] that a stream of this query reads; give"):
+            session(spark, streams).query(PAIRS).start(
+                path=f"{tmp_path}/{folder}", checkpoint=tmp_path / "checkpoint", sink=sink
+            )
+    assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["a", "b"]
+    assert not (tmp_path / "checkpoint").exists()
+    for folder in ("in", "in/ab", "in/a/_out"):
+        run: dict[str, Any] = {
+            "path": f"{tmp_path}/{folder}",
+            "checkpoint": f"{tmp_path}/checkpoint of {Path(folder).name}",
+        }
+        session(spark, streams).query(PAIRS).start(**run, trigger="availableNow", sink=sink).awaitTermination()
+        assert spark.read.parquet(run["path"]).count() == 4
+
+
 def test_a_first_micro_batch_without_results(spark: SparkSession, tmp_path: Path) -> None:
     """A folder can be read before there are results: as with Spark's sink, there is a file with the columns."""
     streams = pairs(tmp_path)
@@ -178,13 +202,11 @@ def test_a_checkpoint_goes_on_as_it_was_begun(spark: SparkSession, tmp_path: Pat
     explained = handle.explain().lines(SINK)
     assert explained[0].startswith(f"the tasks that find results write them to {tmp_path}/out: they are Parquet files")
     assert explained[1] == "at most 2 files per micro-batch, one per bucket"
-    with pytest.raises(tw.CheckpointError, match=r"whose tasks write its results.*sink='spark' asks for Spark's"):
+    with pytest.raises(tw.CheckpointError, match=r"whose tasks write its results, and continues that way; leave"):
         s.query(PAIRS).start(**run, sink="spark")
-    with pytest.raises(
-        tw.CheckpointError, match=r"belongs to results in .*/out, partitioned by \[\], and not to .*/new"
-    ):
+    with pytest.raises(tw.CheckpointError, match=r"belongs to results in .*/out, and not in .*/new; start"):
         s.query(PAIRS).start(**run | {"path": tmp_path / "new"})
-    with pytest.raises(tw.CheckpointError, match=r"and not to .*/out, partitioned by \['a'\]"):
+    with pytest.raises(tw.CheckpointError, match=r"with partitionBy=\[\], and not with \['a'\]"):
         s.query(PAIRS).start(**run, options={"partitionBy": "a"})
     with pytest.raises(tw.PlanError, match="has results of another query"):
         s.query(PAIRS).start(**run | {"checkpoint": tmp_path / "new"})
@@ -211,6 +233,8 @@ def test_spark_s_own_sink(spark: SparkSession, tmp_path: Path) -> None:
     s.query(PAIRS).start(**run, sink="spark", options={"partitionBy": "a"}).awaitTermination()
     again = s.query(PAIRS).start(**run, options={"partitionBy": "a"})
     again.awaitTermination()
+    with pytest.raises(tw.PlanError, match=r"continues with it; leave sink= out .*, or give .* a new checkpoint and a"):
+        s.query(PAIRS).start(**run, sink="tasks", options={"partitionBy": "a"})
     (sentence,) = again.explain().lines(SINK)
     assert sentence.startswith("Spark's own sink writes the results: its checkpoint was created with Spark's sink")
     assert {file.parent.name for file in tmp_path.glob("out/**/*.parquet")} == {"a=0", "a=1", "a=2"}

@@ -53,6 +53,7 @@ _PLAIN = (
 )  # fmt: skip
 _OPTIONS = {"compression", "parquet.compression", "maxrecordsperfile"}
 """The options of Spark's sink that tasks understand, in lower case."""
+_CODECS_OF_SPARK = ("lz4", "lzo")
 FILE_FORMATS = {"parquet", "orc", "json", "csv", "text", "avro"}
 """The formats that Spark's file sink writes."""
 ENCRYPTION = ("parquet.crypto.factory.class", "parquet.encryption.kms.client.class")
@@ -85,6 +86,7 @@ class SinkChoice:
 def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None) -> SinkChoice:
     """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results; None if they can. Raise an
     error if the user or the checkpoint asks for what is not possible."""
+    _refuse_wrong_options(spark, request)
     pinned = None if request.checkpoint is None else pinned_sink(spark, request.checkpoint)
     reason = obstacle or _obstacle(spark, request)
     if pinned is not None:
@@ -92,15 +94,19 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
     _refuse_other_results(spark, request)
     if request.asked == SPARK:
         return SinkChoice(False, "sink='spark' asks for it")
+    or_new = ""
     if reason is None:
         assert request.checkpoint is not None
         if is_begun(spark, request.checkpoint):
+            or_new = ", or give this query a new checkpoint and a new folder"
             reason = "its checkpoint was created with Spark's sink, and continues with it"
         elif not on_one_machine(spark):  # last, because it runs a job
             reason = not_shared(spark, folder_of(spark, request))
     if reason is not None:
         if request.asked == TASKS:
-            raise PlanError(f"sink='tasks' is not possible: {reason}; leave sink= out to let Spark write the results")
+            raise PlanError(
+                f"sink='tasks' is not possible: {reason}; leave sink= out to let Spark write the results{or_new}"
+            )
         return SinkChoice(False, reason)
     folder = folder_of(spark, request)
     with _readable(request):
@@ -108,6 +114,18 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
             raise _other_results(request)
     disk = "a local disk" if on_one_machine(spark) else "a disk that the driver and the workers share"
     return SinkChoice(True, f"they are Parquet files on {disk}, and nothing after the join needs Spark", folder)
+
+
+def _refuse_wrong_options(spark: SparkSession, request: SinkRequest) -> None:
+    """Raise a PlanError for values that neither tasks nor Spark understand. Spark would fail the first micro-batch with
+    files, and the checkpoint would continue with Spark's sink."""
+    if request.kind.lower() != "parquet":
+        return
+    max_rows(spark, request)
+    if (codec := compression(spark, request)) not in (*CODECS, *_CODECS_OF_SPARK):
+        raise PlanError(
+            f"compression={codec!r} is not a codec of Parquet files; use one of {', '.join((*CODECS, 'lz4'))}"
+        )
 
 
 def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
@@ -151,20 +169,28 @@ def _other_results(request: SinkRequest) -> PlanError:
 def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, reason: str | None) -> SinkChoice:
     """Return the choice of a checkpoint whose results were written by tasks."""
     place = request.checkpoint
-    if request.asked == SPARK or reason is not None:
-        why = reason or "sink='spark' asks for Spark's"
+    if reason is not None:
         raise CheckpointError(
             f"the checkpoint {place} was created by a query whose tasks write its results, which is not possible now: "
-            f"{why}. Start the query as it was started then, or give it its own checkpoint and folder"
+            f"{reason}. Start the query as it was started then, or give it its own checkpoint and folder"
+        )
+    if request.asked == SPARK:
+        raise CheckpointError(
+            f"the checkpoint {place} was created by a query whose tasks write its results, and continues that way; "
+            "leave sink='spark' out, or give this query its own checkpoint and folder"
         )
     folder = folder_of(spark, request)
     now = tuple(map(str.lower, request.partition_by))
-    same_folder = os.path.realpath(pinned.folder) == os.path.realpath(folder)
-    if not same_folder or tuple(map(str.lower, pinned.partition_by)) != now:
+    if os.path.realpath(pinned.folder) != os.path.realpath(folder):
         raise CheckpointError(
-            f"the checkpoint {place} belongs to results in {pinned.folder}, partitioned by "
-            f"{list(pinned.partition_by)}, and not to {folder}, partitioned by {list(request.partition_by)}; start the "
-            "query with the same path and partitionBy, or give it its own checkpoint"
+            f"the checkpoint {place} belongs to results in {pinned.folder}, and not in {folder}; start the query with "
+            "the same path, or give it its own checkpoint"
+        )
+    if tuple(map(str.lower, pinned.partition_by)) != now:
+        raise CheckpointError(
+            f"the checkpoint {place} belongs to results with partitionBy={list(pinned.partition_by)}, and not with "
+            f"{list(request.partition_by)}; start the query with the same columns, or give it its own checkpoint and "
+            "folder"
         )
     if not os.path.isdir(folder):
         raise PlanError(

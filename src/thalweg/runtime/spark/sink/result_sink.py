@@ -25,6 +25,7 @@ from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
 from thalweg.runtime.spark.joins.arrow_schema import arrow_type
 from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, SinkFor, TaskSink
 from thalweg.runtime.spark.sink.choice import (
+    FILE_FORMATS,
     SinkChoice,
     choose_sink,
     compression,
@@ -35,6 +36,7 @@ from thalweg.runtime.spark.sink.choice import (
 from thalweg.runtime.spark.sink.interrupted_job import recognizable_errors
 from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, query_id, unpin_sink
 from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
+from thalweg.runtime.spark.sql.checkpoint_folders import refuse_source_folder
 
 ROW_METADATA, VERSION = "org.apache.spark.sql.parquet.row.metadata", "org.apache.spark.version"
 """The keys in the footer of a file from which Spark reads its own types, and how old dates are stored."""
@@ -71,13 +73,20 @@ class ResultSink:
                                     "checkpoint") from None  # fmt: skip
                 self.choice = SinkChoice(False, str(error))
             else:
+                self._refuse_source_folder(files)
                 return self._committing(files, forms[-1])
         results = made(None)
+        self._refuse_source_folder(results)
         request = self._resolved(results.columns)
         writer = results.writeStream.format(request.kind).options(**request.options).outputMode("append")
         if request.partition_by:
             writer = writer.partitionBy(*request.partition_by)
         return self._checkpointed(writer)
+
+    def _refuse_source_folder(self, results: DataFrame) -> None:
+        request = self._request
+        if request.path is not None and request.kind.lower() in FILE_FORMATS:
+            refuse_source_folder(results, request.path)
 
     def _checkpointed(self, writer: Any) -> Any:
         place = self._request.checkpoint

@@ -13,8 +13,9 @@ import posixpath
 import re
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import PlanError
 
@@ -70,6 +71,28 @@ def refuse_one_folder(spark: SparkSession, checkpoint: str, path: str) -> None:
         )
 
 
+def refuse_source_folder(results: DataFrame, path: str) -> None:
+    """Raise a PlanError if results would be written where a stream of the query reads its files: Spark would read them
+    as input or, once they have a log, nothing else. On Connect nothing is known of the sources."""
+    spark = results.sparkSession
+    if not hasattr(spark, "_jvm"):
+        return
+    leaves = results._jdf.queryExecution().analyzed().collectLeaves()
+    for leaf in (leaves.apply(number) for number in range(leaves.size())):
+        if leaf.getClass().getSimpleName() != "StreamingRelation":
+            continue
+        source = leaf.dataSource().options().get("path")
+        if not source.isDefined():
+            continue
+        of_source, of_results = (f"{qualified(spark, each).rstrip('/')}/" for each in (str(source.get()), path))
+        within = of_results.removeprefix(of_source)
+        if of_results.startswith(of_source) and not re.search(r"(^|/)[_.]", within):
+            raise PlanError(
+                f"path={path!r} is in the folder {source.get()} that a stream of this query reads; give the results a "
+                "folder elsewhere"
+            )
+
+
 def query_at(spark: SparkSession, checkpoint: str) -> str | None:
     """Return the name or id of the query that is running with this checkpoint, in any session. The checkpoint has
     the id of its query, so no paths are compared. None if this Spark session knows of no such query."""
@@ -118,7 +141,13 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
 
 
 def opened_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """Return the path, and the file system it is on."""
+    """Return the path, and the file system it is on. Raise a PlanError if there is none."""
     jvm: Any = spark._jvm
-    place = jvm.org.apache.hadoop.fs.Path(path)
-    return place, place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    try:
+        place = jvm.org.apache.hadoop.fs.Path(path)
+        return place, place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    except Py4JJavaError as error:
+        raise PlanError(
+            f"Spark cannot open {path!r}: {error.java_exception.getMessage()}; correct the path, or add the library of "
+            "its file system to Spark (spark.jars.packages)"
+        ) from error
