@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import tracemalloc
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.long_run import examples
 from tests.runtime.sink.folder_readers import lines_for_spark
 from thalweg.errors import QueryError
 from thalweg.runtime.sink import sink_log
@@ -32,6 +36,40 @@ def test_another_interval_loses_nothing(tmp_path: Path, then: int, now: int) -> 
         assert visible(tmp_path, interval) == names
     assert not SinkLog(str(tmp_path)).add(39, ["0.parquet"]), "it is there already"
     assert visible(tmp_path, now) == names
+
+
+@examples(60, long=3_000, deadline=None)
+@given(intervals=st.lists(st.integers(1, 12), min_size=1, max_size=30), begin=st.integers(0, 25))
+def test_an_interval_that_changes_again_and_again(intervals: list[int], begin: int) -> None:
+    """After every micro-batch, Spark reads all files: a reader with the same setting, and with two compact files any
+    reader. `begin`: the first micro-batch, as in a folder that was emptied."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = []
+        for batch, interval in enumerate(intervals, begin):
+            names.append(f"{batch}.parquet")
+            Path(folder, names[-1]).write_bytes(b"x")
+            log = SinkLog(folder, LogSettings(interval=interval, cleanup_delay_s=0, retained=3))
+            assert log.add(batch, [names[-1]])
+            assert not log.add(batch, [names[0]])
+            compact = list(Path(folder, "_spark_metadata").glob("*.compact"))
+            for default in [interval] if len(compact) < 2 else [interval, 1, 2, 10]:
+                assert visible(Path(folder), default) == names
+
+
+@pytest.mark.parametrize("compact", [(3, 6), (0, 5), (1, 2, 7), (7,)])
+def test_compact_files_at_odd_distances(tmp_path: Path, compact: tuple[int, ...]) -> None:
+    """Whatever has left them: the next micro-batch makes the log readable."""
+    log = SinkLog(str(tmp_path), LogSettings(interval=100))
+    names = [f"{batch}.parquet" for batch in range(12)]
+    for name in names:
+        (tmp_path / name).write_bytes(b"x")
+    for batch in range(8):
+        log.add(batch, [names[batch]])
+    for batch in compact:
+        log._compact(batch, [])
+    for batch in range(8, 12):
+        assert SinkLog(str(tmp_path), LogSettings(interval=2)).add(batch, [names[batch]])
+        assert visible(tmp_path, 2) == names[: batch + 1]
 
 
 @pytest.mark.parametrize("part", [1, 2, 3, 50, 200, 1 << 20])

@@ -22,6 +22,6 @@ def given_folder(argument: str, place: Any) -> str | None:
     if place is None:
         return None
     found = os.fspath(place) if isinstance(place, os.PathLike) else place
-    if not isinstance(found, str) or not found:
+    if not isinstance(found, str) or not found or "\0" in found:
         raise PlanError(f"{argument}={place!r} is not the name of a folder; give a str or a pathlib.Path")
     return found

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 CODECS = {
     "none": (None, ""), "uncompressed": (None, ""), "snappy": ("snappy", ".snappy"), "gzip": ("gzip", ".gz"),
-    "zstd": ("zstd", ".zstd"), "brotli": ("brotli", ".br"), "lz4_raw": ("lz4", ".lz4raw"),
+    "zstd": ("zstd", ".zstd"), "lz4_raw": ("lz4", ".lz4raw"),
 }  # fmt: skip
 """The codec in pyarrow and the part of a file's name, by Spark's name of the codec. `lz4` is not here: Spark writes it
-in a format of Hadoop."""
+in a format of Hadoop. Nor is `brotli`, which Spark reads only with a library that it does not have."""
 
 
 @dataclass(frozen=True)

@@ -66,29 +66,54 @@ class SinkLog:
         """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
         it is. A micro-batch that is there already stays as it is; then return False."""
         make_folders(self._results, HIDDEN, NAME)
-        present = self._batches()
-        interval = self._interval(present)
+        names = set(self._names())
+        if any(number == batch for number, _ in names):
+            return False
         lines = [b"\n" + self._line(name) for name in files]
-        if (batch + 1) % interval == 0:
-            added = self._compact(batch, present, lines)
-            self._delete_expired(batch, interval)
-            return added
-        # Spark reads the compact file that should be there by the interval, and every file after it. Some are missing
-        # if the folder was emptied, and the compact one if the setting was changed.
-        compact = (batch + 1) // interval * interval - 1
-        if compact >= 0 and present.get(compact) != f"{compact}.compact":
-            self._compact(compact, present, [])
-        for earlier in range(compact + 1, batch):
-            if earlier not in present:
-                self._write(str(earlier), [])
-        return self._write(str(batch), lines)
+        *earlier, (_, is_compact) = self._planned(names, batch)
+        for number, is_earlier_compact in earlier:
+            self._compact(number, []) if is_earlier_compact else self._write(str(number), [])
+        if not is_compact:
+            return self._write(str(batch), lines)
+        added = self._compact(batch, lines)
+        self._delete_expired(batch, self._interval(self._names()))
+        return added
 
-    def _compact(self, batch: int, present: dict[int, str], lines: Iterable[bytes]) -> bool:
+    def _planned(self, names: set[tuple[int, bool]], batch: int) -> list[tuple[int, bool]]:
+        """Return the files to write for a new micro-batch, given those that exist: for each its micro-batch, and
+        whether it is compact. The new one is the last. The others are what Spark will expect: it reads the last compact
+        file that there should be by the interval, which it derives from the last two, and every file after it."""
+        interval = self._interval(names)
+        compact = (batch + 1) // interval * interval - 1
+        last = max((number for number, is_compact in names if is_compact and number < compact), default=None)
+        planned = [(number, False) for number in range(compact + 1, batch)]  # missing if the folder was emptied
+        if 0 <= compact < batch:
+            planned.insert(0, (compact, True))
+        if last is not None and compact - last > interval:  # the setting was changed
+            planned.insert(0, (compact - interval, True))
+        planned = [each for each in planned if each not in names] + [(batch, compact == batch)]
+        if self._read(names.union(planned), batch) <= names.union(planned):
+            return planned
+        # compact files at odd distances: from now on each is compact
+        return [each for each in [(batch - 1, True)] if each not in names] + [(batch, True)]
+
+    def _read(self, names: set[tuple[int, bool]], latest: int) -> set[tuple[int, bool]]:
+        """Return the files that Spark reads if these exist."""
+        interval = self._interval(names)
+        first = max(0, (latest + 1) // interval * interval - 1)
+        return {(number, (number + 1) % interval == 0) for number in range(first, latest + 1)}
+
+    def _compact(self, batch: int, lines: Iterable[bytes]) -> bool:
         """Write all lines of the log up to a micro-batch, and these, to one file."""
+        present = self._batches()
         # the last compact file is not always an interval ago: the setting may have been changed
         last = max((n for n, name in present.items() if name.endswith(".compact") and n < batch), default=0)
         before = (self._parts(present[earlier]) for earlier in range(last, batch + 1) if earlier in present)
         return self._write(f"{batch}.compact", chain(*before, lines))
+
+    def _names(self) -> Iterator[tuple[int, bool]]:
+        """Yield the micro-batch of each file, and whether it is compact."""
+        return ((batch, name.endswith(".compact")) for batch, name in self._named())
 
     def _batches(self) -> dict[int, str]:
         """Return the names of the files by micro-batch. A compact file replaces the other of its micro-batch."""
@@ -104,9 +129,10 @@ class SinkLog:
             if matched := re.fullmatch(r"(\d+)(\.compact)?", name):
                 yield int(matched[1]), name
 
-    def _interval(self, present: dict[int, str]) -> int:
-        """Return the interval of an existing log, whatever the setting is now."""
-        compact = sorted(batch for batch, name in present.items() if name.endswith(".compact"))
+    def _interval(self, names: Iterable[tuple[int, bool]]) -> int:
+        """Return the interval that Spark derives from the files of a log, given by micro-batch and whether they are
+        compact."""
+        compact = sorted(batch for batch, is_compact in names if is_compact)
         if not compact:
             return self._settings.interval
         if len(compact) > 1:

@@ -35,6 +35,8 @@ SHARE_OF_HANDLES = 4
 """A task uses the fourth part of the file handles that its process may have."""
 MOST_NAME_BYTES = 255
 """The longest name of a folder on most disks."""
+MOST_PLACE_BYTES = 3_000
+"""The longest name of nested folders. With the path of the results, a whole path may have 4,096 bytes."""
 LEVELS = {"zstd": 3, "gzip": 6}
 """The compression level that Spark uses, if pyarrow uses another by default. Its 9 takes ten times as long for gzip."""
 
@@ -141,7 +143,8 @@ class StagedFiles:
         form = self._form
         while len(self._open) >= self._most_open:
             self._finish(next(iter(self._open)))
-        if any(len(part.encode()) > MOST_NAME_BYTES for part in place.split("/")):
+        parts = [part.encode() for part in place.split("/")]
+        if any(len(part) > MOST_NAME_BYTES for part in parts) or sum(map(len, parts)) > MOST_PLACE_BYTES:
             raise OSError(errno.ENAMETOOLONG, "")  # not at the commit, which could never be completed
         if "\0" in place:
             raise QueryError(

@@ -29,6 +29,7 @@ COLUMNS = {
     "wall": "timestamp_ntz'0900-03-10 01:02:03.000004' + make_dt_interval(cast(id as int))", "flag": "id % 2 = 0",
     "gap": "if(id = 0, null, id)", "list": "array(id, null)", "map": "map('k', id)",
     "group": "named_struct('x', id, 'y', if(id < 0, null, array(if(id < 0, null, named_struct('z', ts)))))",
+    "fixed": "named_struct('u', 1, 'v', array(1, 2))", "pair": "array(1, 2)", "letter": "'x'",
     "span": "make_dt_interval(0, cast(id as int))",
 }  # fmt: skip
 """By name, from the number and the time of a row."""

@@ -155,12 +155,13 @@ def run_round(
 def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
     """Return a DataFrame that is backed by the Arrow arrays, which PySpark takes as they are. PySpark converts lists,
     maps and structs row by row, and accepts no null but None in them."""
-    frame: pd.DataFrame = pa.Table.from_batches([batch]).to_pandas(types_mapper=pd.ArrowDtype)
-    for field in batch.schema:
+    columns: dict[str, pd.Series] = {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_nested(field.type):
-            values = batch.column(field.name).to_pylist(maps_as_pydicts="strict")
-            frame[field.name] = pd.Series(values, dtype=object)
-    return frame
+            columns[field.name] = pd.Series(column.to_pylist(maps_as_pydicts="strict"), dtype=object)
+        else:
+            columns[field.name] = pd.Series(pd.arrays.ArrowExtensionArray(column))
+    return pd.DataFrame(columns)
 
 
 def _keep_warm(place: BucketKey, kept: KeptJoin) -> None:

@@ -53,7 +53,7 @@ _PLAIN = (
 )  # fmt: skip
 _OPTIONS = {"compression", "parquet.compression", "maxrecordsperfile"}
 """The options of Spark's sink that tasks understand, in lower case."""
-_CODECS_OF_SPARK = ("lz4", "lzo")
+_CODECS_OF_SPARK = ("lz4", "lzo", "brotli")
 FILE_FORMATS = {"parquet", "orc", "json", "csv", "text", "avro"}
 """The formats that Spark's file sink writes."""
 ENCRYPTION = ("parquet.crypto.factory.class", "parquet.encryption.kms.client.class")

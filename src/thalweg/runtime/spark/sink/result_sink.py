@@ -113,12 +113,12 @@ class ResultSink:
         fields = []
         refuse_unknown_types(columns)
         for field in columns:
-            kind = arrow_type(field.dataType)
+            kind = arrow_type(field.dataType._as_nullable())
             assert kind is not None, field
             fields.append(pa.field(field.name, kind, field.nullable))
             if field.name in request.partition_by and not can_partition(kind):
                 raise NeedsSparkSinkError(f"results are partitioned by {field.name}, which is {kind}")
-        stored = StructType([without_watermark(field) for field in columns if field.name not in request.partition_by])
+        stored = StructType([stored_column(field) for field in columns if field.name not in request.partition_by])
         metadata = ((VERSION, spark.version), (ROW_METADATA, stored.json()))
         return ParquetForm(
             self.choice.folder, pa.schema(fields), metadata, compression(spark, request), request.partition_by,
@@ -191,9 +191,10 @@ def files_per_hour(buckets: int, trigger: str | Mapping[str, Any] | None) -> int
     return round(buckets * 3_600_000 / length) if length else None
 
 
-def without_watermark(field: Any) -> Any:
-    """Return a column without the mark of a watermark, which belongs to the query and not to its results."""
-    return type(field)(field.name, field.dataType, field.nullable)
+def stored_column(field: Any) -> Any:
+    """Return a column as Spark's sink describes it in a file: without the mark of a watermark, which belongs to the
+    query, and nullable within."""
+    return type(field)(field.name, field.dataType._as_nullable(), field.nullable)
 
 
 def is_on(spark: SparkSession, setting: str, default: str) -> bool:
