@@ -164,14 +164,14 @@ def test_a_folder_that_was_emptied_is_as_good_as_new(spark: SparkSession, tmp_pa
 @pytest.mark.parametrize("sink", ["tasks", "spark"])
 def test_results_in_the_folder_of_a_source_are_refused(spark: SparkSession, tmp_path: Path, sink: str) -> None:
     streams = pairs(tmp_path / "in")
-    for folder in ("in/a", "in/./b/", "in/a/deeper"):
-        with pytest.raises(tw.PlanError, match=r"is in the folder .*/in/[ab] that a stream of this query reads; give"):
+    for folder in ("in/a", "in/./b/"):
+        with pytest.raises(tw.PlanError, match=r"path=.* is the folder that a stream of this query reads; give"):
             session(spark, streams).query(PAIRS).start(
                 path=f"{tmp_path}/{folder}", checkpoint=tmp_path / "checkpoint", sink=sink
             )
     assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["a", "b"]
     assert not (tmp_path / "checkpoint").exists()
-    for folder in ("in", "in/ab", "in/a/_out"):
+    for folder in ("in", "in/ab", "in/a/deeper"):
         run: dict[str, Any] = {
             "path": f"{tmp_path}/{folder}",
             "checkpoint": f"{tmp_path}/checkpoint of {Path(folder).name}",

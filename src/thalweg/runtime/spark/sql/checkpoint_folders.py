@@ -72,8 +72,8 @@ def refuse_one_folder(spark: SparkSession, checkpoint: str, path: str) -> None:
 
 
 def refuse_source_folder(results: DataFrame, path: str) -> None:
-    """Raise a PlanError if results would be written where a stream of the query reads its files: Spark would read them
-    as input or, once they have a log, nothing else. On Connect nothing is known of the sources."""
+    """Raise a PlanError if results would be written to the folder from which a stream of the query reads its files:
+    once it has a log of results, Spark would read only these. On Connect nothing is known of the sources."""
     spark = results.sparkSession
     if not hasattr(spark, "_jvm"):
         return
@@ -84,12 +84,9 @@ def refuse_source_folder(results: DataFrame, path: str) -> None:
         source = leaf.dataSource().options().get("path")
         if not source.isDefined():
             continue
-        of_source, of_results = (f"{qualified(spark, each).rstrip('/')}/" for each in (str(source.get()), path))
-        within = of_results.removeprefix(of_source)
-        if of_results.startswith(of_source) and not re.search(r"(^|/)[_.]", within):
+        if qualified(spark, str(source.get())) == qualified(spark, path):
             raise PlanError(
-                f"path={path!r} is in the folder {source.get()} that a stream of this query reads; give the results a "
-                "folder elsewhere"
+                f"path={path!r} is the folder that a stream of this query reads; give the results another folder"
             )
 
 
