@@ -38,7 +38,8 @@ MOST_NAME_BYTES = 255
 MOST_PLACE_BYTES = 3_000
 """The longest name of nested folders. With the path of the results, a whole path may have 4,096 bytes."""
 LEVELS = {"zstd": 3, "gzip": 6}
-"""The compression level that Spark uses, if pyarrow uses another by default. Its 9 takes ten times as long for gzip."""
+"""The compression level that Spark uses, if pyarrow uses another by default. Level 9 of gzip, the default of pyarrow,
+takes up to ten times as long."""
 
 
 @dataclass(frozen=True, slots=True)
