@@ -262,6 +262,7 @@ def test_nothing_has_run_yet() -> None:
     assert report.sections == ()
     for text in (str(report), report._repr_html_()):
         assert "Nothing has run yet" in text
+        assert "A streaming query is counted from the end of its first micro-batch." in text
         assert "j(a=A, b=B)" in text
         assert "j.over(" in text
 

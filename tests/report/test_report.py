@@ -157,6 +157,7 @@ def test_nothing_has_run_yet() -> None:
     report = tw.filters(tw.predicate(len, "x")).report()
     assert report.sections == ()
     assert "Nothing has run yet" in str(report)
+    assert "A streaming query is counted from the end of its first micro-batch." in str(report)
     assert "Nothing has run yet" in report._repr_html_()
     assert "2 filtered DataFrames" in str(Report((), pending=2))
     assert "2 filtered DataFrames" in Report((), pending=2)._repr_html_()

@@ -16,7 +16,7 @@ class JoinReport(RunReport[JoinSection]):
     __slots__ = ()
     nothing = (
         "Nothing has run yet: start a query or an action on the DataFrame that j(a=A, b=B) returns, or iterate over "
-        "j.over(a=..., b=...)."
+        "j.over(a=..., b=...). A streaming query is counted from the end of its first micro-batch."
     )
     done = "joined"
     again = "j(a=A, b=B)"

@@ -16,7 +16,8 @@ class Report(RunReport[Section]):
     __slots__ = ()
     nothing = (
         "Nothing has run yet: use df.transform(keep) and start an action or a query, or iterate over "
-        "keep.over(batches), which reports every 100,000 rows and at its end."
+        "keep.over(batches), which reports every 100,000 rows and at its end. A streaming query is counted from the "
+        "end of its first micro-batch."
     )
     done = "filtered"
     again = "df.transform(keep)"

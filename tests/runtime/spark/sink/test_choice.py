@@ -105,8 +105,6 @@ def test_the_rule(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monke
     for wrong in (["a", "a"], 5, None, [5], ""):
         with pytest.raises(tw.PlanError, match=r"partitionBy=.*: give the names of columns, each once"):
             reason(spark, tmp_path, options={"partitionBy": wrong})
-    with pytest.raises(tw.PlanError, match=r"options: 1 is not the name of an option"):
-        reason(spark, tmp_path, options={1: "x"})
     (tmp_path / "file").touch()
     with pytest.raises(tw.PlanError, match=r"/file' is a file; give a folder"):
         reason(spark, tmp_path, path=str(tmp_path / "file"))
@@ -279,6 +277,15 @@ def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path
     with pytest.raises(tw.PlanError, match=r"needs checkpoint="):
         j.start(path=tmp_path / "out", **frames)
     query = session(spark, pairs(tmp_path / "of session")).query(PAIRS)
+    starts: list[Any] = [lambda **given: j.start(**given, **frames), query.start]
+    for start in starts:
+        for again in ("partitionby", "PartitionBy"):
+            with pytest.raises(tw.PlanError, match=rf"options: 'partitionBy' and '{again}' are the same option"):
+                start(**run, options={"partitionBy": "a_k", again: "b_k"})
+        with pytest.raises(tw.PlanError, match=r"'checkpointLocation' and 'checkpointlocation' are the same option"):
+            start(path=run["path"], options={"checkpointLocation": "one", "checkpointlocation": "other"})
+        with pytest.raises(tw.PlanError, match=r"options: 1 is not the name of an option"):
+            start(**run, options={1: "x"})
     for wrong in (5, b"out", "", "a\0b"):
         with pytest.raises(tw.PlanError, match=r"path=.* is not the name of a folder; give a str or a pathlib.Path"):
             j.start(**run | {"path": wrong}, **frames)

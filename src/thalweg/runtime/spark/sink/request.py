@@ -37,9 +37,6 @@ class SinkRequest:
                 f"sink={sink!r}: use 'tasks' (the tasks that find results write them), 'spark' (Spark's own sink), or "
                 "leave it out"
             )
-        for name in options:
-            if not isinstance(name, str):
-                raise PlanError(f"options: {name!r} is not the name of an option; give a string")
         if not isinstance(kind, str) or not kind:
             raise PlanError(f"format={kind!r}: give the name of a format, such as 'parquet'")
         rest, taken = dict(options), dict[str, Any]()
@@ -74,6 +71,17 @@ class SinkRequest:
                 f"partitionBy={list(self.partition_by)!r} has all columns, so files would have none; leave one out"
             )
         return replace(self, partition_by=tuple(found))
+
+
+def refuse_wrong_names(options: Mapping[str, Any]) -> None:
+    """Raise a PlanError if the name of an option is not a string, or an option is given twice, in two spellings: Spark
+    would use one of them and ignore the other."""
+    spellings: dict[str, str] = {}
+    for name in options:
+        if not isinstance(name, str):
+            raise PlanError(f"options: {name!r} is not the name of an option; give a string")
+        if (other := spellings.setdefault(name.lower(), name)) != name:
+            raise PlanError(f"options: {other!r} and {name!r} are the same option; give it once")
 
 
 def _names(given: Any) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.joins.task_sink import SinkFor
-from thalweg.runtime.spark.sink.request import SinkRequest
+from thalweg.runtime.spark.sink.request import SinkRequest, refuse_wrong_names
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.after_join import AfterJoin, computed_in_tasks, obstacle
 from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
@@ -134,7 +134,9 @@ def _buckets(spark: SparkSession) -> int:
 def checkpoint_of(
     spark: SparkSession, checkpoint: str | None, options: dict[str, str], path: str | None, name: str | None
 ) -> str | None:
-    """Return the folder from the argument, the option, or Spark's configuration; None if Spark uses a temporary one."""
+    """Return the folder from the argument, the option, or Spark's configuration; None if Spark uses a temporary one.
+    The option is removed from `options`."""
+    refuse_wrong_names(options)
     given = next((options.pop(key) for key in list(options) if key.lower() == "checkpointlocation"), None)
     given = given_folder("the option checkpointLocation", given)
     option = next((options[key] for key in options if key.lower() == "path"), None)
