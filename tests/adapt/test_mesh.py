@@ -165,13 +165,20 @@ def test_there_are_at_most_so_many_routes(name: str, search: str, most: int, sea
 @pytest.mark.parametrize("search", ["ii", "sa"])
 @pytest.mark.parametrize("start", ["route-driven", "content-driven", "random-pick", "extreme-1", "extreme-n"])
 def test_every_search_and_start_finds_the_classes(search: str, start: str, searched: list[str]) -> None:
-    run = ClassifiedStream(("source",), 2, search=search, search_from=start)
-    run.run(stream("many", ROWS, 2))
+    """On average over several runs. A single run saves from 0.4 to 0.8 of what is possible, depending on the meshes that
+    its random search sees, and on the last bit of floating-point sums, which differs between processors."""
+    saved = []
+    for seed in range(20, 25):
+        run = ClassifiedStream(("source",), seed, search=search, search_from=start)
+        for part in range(3):
+            run.run(stream("many", ROWS, seed + 1000 * part))
+        assert run.routes > 1
+        later = stream("many", ROWS, seed + 100)
+        best = best_single(later)
+        saved.append((best - run.run(later)) / (best - later.clairvoyant()))
     assert {"ii", "sa"} & {*searched} == {search}
     assert mesh_search.STARTS.keys() & {*searched} == {start}
-    assert run.routes > 1
-    later = stream("many", ROWS, 102)
-    assert run.run(later) < best_single(later) - 0.5 * (best_single(later) - later.clairvoyant())
+    assert np.mean(saved) > 0.5
 
 
 def test_guards_and_unprofiled_filters_in_a_mesh() -> None:
