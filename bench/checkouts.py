@@ -12,21 +12,18 @@ one `target`: no ratio above 1.02 beyond that spread. The exit code is 1 if a pr
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from bench.agenda import AGENDA
+from bench.checkout_process import AGAIN, HERE, NEW, OLD, Answer, ask, is_checkout, process, serve
 from bench.joins.local import print_line
 from bench.local_variants import timed
 from bench.policies import Setting
@@ -36,7 +33,6 @@ from bench.verdict import never
 from bench.work import calibrate
 
 BENCH, LIMIT = "checkouts", 1.02
-NEW, OLD, AGAIN = "new", "old", "old again"
 SCENARIOS, POLICIES = ("calm", "paper"), ("static", "a-greedy", "auto")
 ROUNDS, QUICK_ROWS = 9, 4_000
 Key = tuple[str, int, str]
@@ -49,22 +45,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.serve:
         return _serve()
     old = Path(asked.old or "")
-    if not asked.old or not (old / "src" / "thalweg" / "__init__.py").is_file():
+    if not asked.old or not is_checkout(old):
         print(f"no checkout in {asked.old or 'OLD'!r}: name a folder that contains src/thalweg", file=sys.stderr)
         return 2
-    steps = calibrate()
+    steps, rows = calibrate(), QUICK_ROWS if asked.quick else None
     keys = [(name, n, policy) for name in SCENARIOS for n in range(len(AGENDA[name])) for policy in POLICIES]
-    here = Path(__file__).resolve().parent.parent
     seconds: dict[Key, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     try:
         with ExitStack() as stack:
-            folders = {NEW: here, OLD: old.resolve(), AGAIN: old.resolve()}
-            workers = {name: stack.enter_context(_worker(here, folder)) for name, folder in folders.items()}
+            folders = {NEW: HERE, OLD: old.resolve(), AGAIN: old.resolve()}
+            workers = {
+                name: stack.enter_context(process("bench.checkouts", folder)) for name, folder in folders.items()
+            }
             for number in range(-1, asked.rounds):  # the first round warms up
                 for key in keys:
                     progress(f"round {number + 1} of {asked.rounds}: {key[0]} {key[1]}, {key[2]}")
                     for name in np.random.default_rng(number + 1).permutation(list(workers)).tolist():
-                        taken = _ask(workers[name], key, steps, number + 1, QUICK_ROWS if asked.quick else None)
+                        request = {"key": key, "steps": steps, "seed": number + 1, "rows": rows}
+                        taken = ask(workers[name], request)["cpu_seconds"]
                         if number >= 0:
                             seconds[key][name].append(taken)
     except WrongResultError as wrong:
@@ -94,37 +92,11 @@ def compared(seconds: dict[str, list[float]]) -> tuple[float, float]:
     return ratio, max(own, 1 / own)
 
 
-@contextmanager
-def _worker(here: Path, checkout: Path) -> Iterator[subprocess.Popen[str]]:
-    """Yield a process that runs the package of a checkout."""
-    path = os.pathsep.join([str(checkout / "src"), str(here)])
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "bench.checkouts", "--serve"], env={**os.environ, "PYTHONPATH": path}, cwd=here,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        yield worker
-    finally:
-        worker.terminate()
-        worker.wait()
-
-
-def _ask(worker: subprocess.Popen[str], key: Key, steps: float, seed: int, rows: int | None) -> float:
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    worker.stdin.write(json.dumps({"key": key, "steps": steps, "seed": seed, "rows": rows}) + "\n")
-    worker.stdin.flush()
-    answer = json.loads(worker.stdout.readline() or '{"error": "the process ended"}')
-    if "error" in answer:
-        raise WrongResultError(f"{key}: {answer['error']}")
-    return float(answer["cpu_seconds"])
-
-
 def _serve() -> int:
     pa.set_cpu_count(1)
     known: dict[tuple[str, int], tuple[Scenario, list[pa.RecordBatch]]] = {}
-    for line in sys.stdin:
-        asked: dict[str, Any] = json.loads(line)
+
+    def answered(asked: Answer) -> Answer:
         name, number, policy = asked["key"]
         if (name, number) not in known:
             item = AGENDA[name][number]
@@ -132,9 +104,11 @@ def _serve() -> int:
             known[name, number] = made, made.table.to_batches(max_chunksize=BATCH_ROWS)
         scenario, batches = known[name, number]
         trial = timed([(Setting(policy).filters(scenario.checks, asked["seed"]), batches)])
-        right = trial.result == scenario.expected
-        print(json.dumps({"cpu_seconds": trial.cpu_seconds} if right else {"error": "wrong rows"}), flush=True)
-    return 0
+        if trial.result != scenario.expected:
+            raise WrongResultError("wrong rows")
+        return {"cpu_seconds": trial.cpu_seconds}
+
+    return serve(answered)
 
 
 def _parser() -> argparse.ArgumentParser:

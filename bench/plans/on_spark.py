@@ -19,9 +19,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import thalweg as tw
-from bench.joins.spark.__main__ import MEMORY, demand
+from bench.joins.spark.__main__ import MEMORY
 from bench.joins.spark.agenda import UNSTEADY
-from bench.joins.spark.expected import expected
+from bench.joins.spark.expected import demand, expected
 from bench.joins.spark.scenario import BATCH_US, StreamScenario, uniform
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.variants import IN_ROCKSDB, Ran, SparkVariant
@@ -130,7 +130,7 @@ def _fan_out(spark: SparkSession, folder: Path, *, quick: bool, rounds: int) -> 
         for k in rng.permutation(len(variants)):
             variant = variants[k]
             ran = variant.run(spark, files)
-            demand(variant.name, ran, known)
+            demand(variant.name, ran.batches, known)
             runs[variant.name].append(ran)
             took = " ".join(str(batch.ms) for batch in ran.batches)
             progress(f"fan-out on Spark: round {number + 1} of {rounds}, {variant.name}: {took} ms")
@@ -165,7 +165,7 @@ def _buckets(spark: SparkSession, folder: Path) -> Iterator[Line]:
         scenario = chain("buckets", counts, {"k": counts["b"], "m": counts["b"]})
         files = StreamFiles(scenario, QUICK_BATCHES, folder / fast)
         ran = SparkVariant("buckets", _free(scenario, buckets=BUCKETS), IN_ROCKSDB, reports=True).run(spark, files)
-        demand("buckets", ran, expected(files))
+        demand("buckets", ran.batches, expected(files))
         held, copies = held_rows(ran)
         best = min(held_by_class(held).values())
         ratios.append(sum(held[alias] * copies[alias] for alias in held) / best)

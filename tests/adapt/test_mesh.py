@@ -165,8 +165,8 @@ def test_there_are_at_most_so_many_routes(name: str, search: str, most: int, sea
 @pytest.mark.parametrize("search", ["ii", "sa"])
 @pytest.mark.parametrize("start", ["route-driven", "content-driven", "random-pick", "extreme-1", "extreme-n"])
 def test_every_search_and_start_finds_the_classes(search: str, start: str, searched: list[str]) -> None:
-    """On average over several runs. A single run saves from 0.4 to 0.8 of what is possible, depending on the meshes that
-    its random search sees, and on the last bit of floating-point sums, which differs between processors."""
+    """On average over several runs. A single run saves 0.4 to 0.8 of what is possible, depending on the meshes that its
+    random search sees, and on the last bit of floating-point sums, which differs between processors."""
     saved = []
     for seed in range(20, 25):
         run = ClassifiedStream(("source",), seed, search=search, search_from=start)

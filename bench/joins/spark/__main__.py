@@ -33,7 +33,7 @@ from bench.joins.spark.agenda import (
     Item,
 )
 from bench.joins.spark.endurance import endure
-from bench.joins.spark.expected import Results, expected
+from bench.joins.spark.expected import demand, expected
 from bench.joins.spark.measured import BENCH, Measured
 from bench.joins.spark.profile import profile, profiled
 from bench.joins.spark.restart import restarts
@@ -117,20 +117,11 @@ def measure(
         for k in rng.permutation(len(item.variants)):
             name = item.variants[k]
             ran = VARIANTS[name].run(spark, files)
-            demand(name, ran, known)
+            demand(name, ran.batches, known)
             runs[name].append(ran)
             took = " ".join(f"{batch.ms}" for batch in ran.batches)
             progress(f"{scenario.name}, {rows:,} rows: round {number + 1} of {rounds}, {name}: {took} ms")
     return Measured(scenario, runs, known)
-
-
-def demand(name: str, ran: Ran, known: list[Results]) -> None:
-    """Check that every batch has the expected results."""
-    if len(ran.batches) != len(known):
-        raise WrongResultError(f"{name}: {len(ran.batches)} batches, not {len(known)}")
-    for batch, results in zip(ran.batches, known, strict=True):
-        if batch.results != results:
-            raise WrongResultError(f"{name}, batch {batch.number}: (rows, checksum) is {batch.results}, not {results}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bench.joins.spark.scenario import BATCH_US, BEGIN_US, StreamScenario, leaves
 from bench.joins.spark.stream_files import StreamFiles
+from bench.rounds import WrongResultError
+
+if TYPE_CHECKING:
+    from bench.joins.spark.query_run import BatchProgress
 
 _MERSENNE = 2**31 - 1
 _WEIGHTS = (1_000_003, 1_299_709, 1_618_033, 2_097_143, 2_718_281)
@@ -40,6 +45,15 @@ def expected(files: StreamFiles) -> list[Results]:
         rows, value = connection.sql(sql(scenario, begin)).fetchall()[0]
         found.append((int(rows), int(value or 0)))
     return found
+
+
+def demand(name: str, batches: Sequence[BatchProgress], known: Sequence[Results]) -> None:
+    """Check that every batch of a variant has the expected results."""
+    if len(batches) != len(known):
+        raise WrongResultError(f"{name}: {len(batches)} batches, not {len(known)}")
+    for batch, results in zip(batches, known, strict=True):
+        if batch.results != results:
+            raise WrongResultError(f"{name}, batch {batch.number}: (rows, checksum) is {batch.results}, not {results}")
 
 
 def sql(scenario: StreamScenario, begin_us: int) -> str:

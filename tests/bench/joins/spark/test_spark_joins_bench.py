@@ -17,7 +17,7 @@ pytest.importorskip("pyspark")
 from bench.joins.spark import __main__ as command
 from bench.joins.spark import table
 from bench.joins.spark.agenda import IN_FILES, LARGE, LONG, SMALL, SMALL_FILES, STAR
-from bench.joins.spark.expected import checksum, expected
+from bench.joins.spark.expected import checksum, demand, expected
 from bench.joins.spark.measured import Measured
 from bench.joins.spark.query_run import BatchProgress
 from bench.joins.spark.restart import RESTARTED
@@ -98,9 +98,9 @@ def test_the_star_joined_by_spark_is_checked_by_batch(spark: SparkSession, tmp_p
     files = StreamFiles(star(200), 3, tmp_path)
     ran = VARIANTS[SPARK].run(spark, files)
     known = expected(files)
-    command.demand(SPARK, ran, known)
+    demand(SPARK, ran.batches, known)
     with pytest.raises(WrongResultError, match="batch 1"):
-        command.demand(SPARK, ran, [known[0], (known[1][0], known[1][1] + 1), known[2]])
+        demand(SPARK, ran.batches, [known[0], (known[1][0], known[1][1] + 1), known[2]])
 
 
 @pytest.mark.parametrize("scenario", [three_way(40), star(20), chain(40)], ids=lambda scenario: scenario.name)
