@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from thalweg.runtime.local.joins import ArrowSource
     from thalweg.runtime.local.rounds import Rounds
+    from thalweg.runtime.spark.joins.attach import SparkJoinLayout
     from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.runtime.spark.sink.result_sink import ResultSink
 
@@ -368,7 +369,7 @@ class Join(AdaptiveBase):
         PlanError
             If an argument is invalid, or a query with the same checkpoint is running.
         CheckpointError
-            If the checkpoint was created with another sink or path.
+            If the checkpoint was created with another join, sink or path.
 
         Examples
         --------
@@ -391,8 +392,9 @@ class Join(AdaptiveBase):
         if kind is None:
             raise PlanError("start() needs a place for the results: give path=..., or format='console', 'noop'")
         to, saved = given_folder("path", path), given_folder("checkpoint", checkpoint)
+        _, layout = self._laid_out(streams)
         query, opened = start_join(
-            _session_of(streams), lambda sink_for: self.attached(streams, JoinRows.RESULTS, sink_for), kind, to,
+            _session_of(streams), lambda sink_for: self.attached(streams, JoinRows.RESULTS, sink_for), layout, kind, to,
             dict(options or {}), trigger, saved, name, sink,
         )  # fmt: skip
         self._started = opened, trigger
@@ -477,10 +479,7 @@ class Join(AdaptiveBase):
         """
         if not streams:
             return explain_plan(self._plan, JoinSettings.in_force(self._given), self.report(), self._estimates)
-        from thalweg.runtime.spark.joins.attach import lay_out
-
-        settings = JoinSettings.in_force(self._given, _session_of(streams))
-        placed = lay_out(self._classified(settings), settings, streams, self._statistics)
+        settings, placed = self._laid_out(streams)
         layout = JoinLayout(
             placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
             placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},
@@ -490,6 +489,13 @@ class Join(AdaptiveBase):
             sink, trigger = self._started
             written = sink.sentences(layout.buckets, trigger)
         return explain_layout(layout, settings, self.report(), self._estimates, written)
+
+    def _laid_out(self, streams: Mapping[str, Any]) -> tuple[JoinSettings, SparkJoinLayout]:
+        """Return the settings in force, and how these DataFrames will be joined; nothing runs."""
+        from thalweg.runtime.spark.joins.attach import lay_out
+
+        settings = JoinSettings.in_force(self._given, _session_of(streams))
+        return settings, lay_out(self._classified(settings), settings, streams, self._statistics)
 
     def over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
         """Join Arrow data without Spark.

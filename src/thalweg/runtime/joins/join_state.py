@@ -28,7 +28,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
 
@@ -157,12 +157,7 @@ class KeptJoin:
             return kept
         head = StateHeader.read(data)
         if head.query != query:
-            difference = _difference(head.query, query, fresh().binding.tick_ns)
-            raise CheckpointError(
-                f"this checkpoint was written by another join: {difference}. Start the join as it "
-                f"was{_same_buckets(head.query)}{_same_columns(head.query, query)}, or give the new join its own "
-                "checkpoint"
-            )
+            refuse_another_join(head.query, query, fresh().binding.tick_ns)
         if warm is not None and warm.head.version == head.version:
             return warm
         if warm is None or not head.knows(warm.head.version):
@@ -241,6 +236,14 @@ class KeptJoin:
     def nbytes(self) -> int:
         """The memory of this copy, in bytes."""
         return self.loop.nbytes
+
+
+def refuse_another_join(begun: str, query: str, tick_ns: int | None) -> NoReturn:
+    """Raise the error for a checkpoint that was begun with another description of the join."""
+    raise CheckpointError(
+        f"this checkpoint was written by another join: {_difference(begun, query, tick_ns)}. Start the join as it "
+        f"was{_same_buckets(begun)}{_same_columns(begun, query)}, or give the new join its own checkpoint"
+    )
 
 
 def pieces(batches: Iterable[pa.RecordBatch], most: int = CHUNK_BYTES) -> Iterator[pa.RecordBatch]:

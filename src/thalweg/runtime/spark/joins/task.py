@@ -69,19 +69,8 @@ class JoinTask:
 
     @cached_property
     def query(self) -> str:
-        """The description that a checkpoint must match, one line per item. Lateness, policy and limits may change."""
-        binding, plan = self.binding, self.binding.plan
-        by = " = ".join(f"{alias}.{column}" for alias, column in self.partitioning.columns.items())
-        lines = [FORMAT, f"on {' '.join(plan.on.split())}", f"buckets={len(self.buckets)} by {by}"]
-        for alias in plan.streams:
-            stored = ", ".join(f"{field.name} {field.type}" for field in binding.stored[alias])
-            lines.append(
-                f"{alias}: window of {binding.windows[alias]} ticks, time {plan.times[alias]}, stored {stored}"
-            )
-        lines += [f"{alias}: table" for alias in plan.tables]
-        if self.wanted is JoinRows.LATE:
-            lines.append("late rows alone")  # its windows are empty, so no other query may continue with them
-        return "\n".join(lines)
+        """The description that a checkpoint must match."""
+        return described(self.binding, self.partitioning, len(self.buckets), self.wanted)
 
     def loop(self, *, snapshots: bool) -> WindowedJoin:
         """Return a new join loop."""
@@ -195,6 +184,23 @@ class JoinTask:
             # every bucket has the rows of a replicated stream
             if part.stream not in self.partitioning.replicated or bucket == self.buckets[0]
         ]
+
+
+def described(
+    binding: JoinBinding, partitioning: Partitioning, buckets: int, wanted: JoinRows = JoinRows.RESULTS
+) -> str:  # fmt: skip
+    """Return the description of a join that a checkpoint must match, one line per item. Lateness, policy and limits may
+    change."""
+    plan = binding.plan
+    by = " = ".join(f"{alias}.{column}" for alias, column in partitioning.columns.items())
+    lines = [FORMAT, f"on {' '.join(plan.on.split())}", f"buckets={buckets} by {by}"]
+    for alias in plan.streams:
+        stored = ", ".join(f"{field.name} {field.type}" for field in binding.stored[alias])
+        lines.append(f"{alias}: window of {binding.windows[alias]} ticks, time {plan.times[alias]}, stored {stored}")
+    lines += [f"{alias}: table" for alias in plan.tables]
+    if wanted is JoinRows.LATE:
+        lines.append("late rows alone")  # its windows are empty, so no other query may continue with them
+    return "\n".join(lines)
 
 
 _TABLES: OrderedDict[str, dict[str, WindowStore]] = OrderedDict()

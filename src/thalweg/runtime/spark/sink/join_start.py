@@ -9,7 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError
+from thalweg.runtime.spark.joins.attach import SparkJoinLayout
+from thalweg.runtime.spark.joins.task import described
 from thalweg.runtime.spark.joins.task_sink import SinkFor
+from thalweg.runtime.spark.sink.pinned_join import pinned_join
 from thalweg.runtime.spark.sink.request import SinkRequest
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.requirements import spark_errors
@@ -19,6 +22,7 @@ from thalweg.runtime.spark.sql.start import AUTO, checkpoint_of, triggered
 def start_join(
     spark: SparkSession,
     made: Callable[[SinkFor | None], DataFrame],
+    layout: SparkJoinLayout,
     kind: str,
     path: str | None,
     options: Mapping[str, Any],
@@ -28,7 +32,7 @@ def start_join(
     sink: str | None,
 ) -> tuple[Any, ResultSink]:
     """Return the running StreamingQuery and its sink. `made` returns the DataFrame of the results, or of the files that
-    tasks write."""
+    tasks write. `layout`: how the join is distributed."""
     if trigger == AUTO:
         raise PlanError("trigger='auto' is for queries of a session; give an interval, such as '10 seconds'")
     left = dict(options)
@@ -42,5 +46,6 @@ def start_join(
     if name is not None:
         writer = writer.queryName(name)
     writer = triggered(writer, trigger)
-    with opened.pinned(), spark_errors():
+    query = described(layout.binding, layout.partitioning, len(layout.buckets))
+    with pinned_join(spark, place, query, layout.binding.tick_ns), opened.pinned(), spark_errors():
         return opened.start(writer), opened

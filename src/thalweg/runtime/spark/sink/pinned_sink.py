@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +27,9 @@ class PinnedSink:
 
 def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
     """Return the sink of a checkpoint; None if it is new, or Spark's sink writes its results."""
-    lines = lines_of(spark, _path(checkpoint))
-    if not lines:
+    found = pinned_content(spark, checkpoint, NAME)
+    if found is None:
         return None
-    found: dict[str, Any] = json.loads(lines[0])
     if found.get("format") != FORMAT:
         raise CheckpointError(
             f"the checkpoint {checkpoint} has a sink of format {found.get('format')}, but this version reads format "
@@ -38,10 +38,21 @@ def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
     return PinnedSink(found["folder"], tuple(found["partitionBy"]))
 
 
+def pinned_content(spark: SparkSession, checkpoint: str, name: str) -> dict[str, Any] | None:
+    """Return what a file of a checkpoint says; None if it does not exist, or is empty because a start was killed."""
+    lines = lines_of(spark, _path(checkpoint, name))
+    return json.loads(lines[0]) if lines else None
+
+
 def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
     """Write the file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
     content = {"format": FORMAT, "folder": sink.folder, "partitionBy": list(sink.partition_by)}
-    place, files = opened_path(spark, _path(checkpoint))
+    create_pin(spark, checkpoint, NAME, content)
+
+
+def create_pin(spark: SparkSession, checkpoint: str, name: str, content: Mapping[str, Any]) -> None:
+    """Write a file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
+    place, files = opened_path(spark, _path(checkpoint, name))
     # a process that was killed while it wrote the file has left it empty
     is_empty = bool(files.exists(place)) and not files.getFileStatus(place).getLen()
     try:
@@ -57,9 +68,9 @@ def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
         opened.close()
 
 
-def unpin_sink(spark: SparkSession, checkpoint: str) -> None:
-    """Remove the file, because the query did not start."""
-    place, files = opened_path(spark, _path(checkpoint))
+def remove_pin(spark: SparkSession, checkpoint: str, name: str) -> None:
+    """Remove a file of a checkpoint, because the query did not start."""
+    place, files = opened_path(spark, _path(checkpoint, name))
     files.delete(place, False)
 
 
@@ -78,5 +89,5 @@ def is_begun(spark: SparkSession, checkpoint: str) -> bool:
     )
 
 
-def _path(checkpoint: str) -> str:
-    return f"{checkpoint.rstrip('/')}/{NAME}"
+def _path(checkpoint: str, name: str) -> str:
+    return f"{checkpoint.rstrip('/')}/{name}"

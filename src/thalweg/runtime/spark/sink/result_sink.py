@@ -34,7 +34,8 @@ from thalweg.runtime.spark.sink.choice import (
     writes_int96,
 )
 from thalweg.runtime.spark.sink.interrupted_job import recognizable_errors
-from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, query_id, unpin_sink
+from thalweg.runtime.spark.sink.pinned_sink import NAME as PINNED
+from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, query_id, remove_pin
 from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
 from thalweg.runtime.spark.sql.checkpoint_folders import refuse_source_folder
 
@@ -151,7 +152,7 @@ class ResultSink:
         try:
             yield
         except Exception:  # not if the user interrupts, when the query may run already
-            unpin_sink(self._spark, place)
+            remove_pin(self._spark, place, PINNED)
             raise
 
     def start(self, writer: Any) -> Any:
