@@ -1,4 +1,4 @@
-"""A checkpoint belongs to one join: another one is refused when it is started, whoever writes the results."""
+"""A checkpoint belongs to one join: another one is refused at the start, with either sink."""
 
 from __future__ import annotations
 
