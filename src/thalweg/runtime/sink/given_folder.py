@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from thalweg.errors import PlanError
@@ -22,6 +23,6 @@ def given_folder(argument: str, place: Any) -> str | None:
     if place is None:
         return None
     found = os.fspath(place) if isinstance(place, os.PathLike) else place
-    if not isinstance(found, str) or not found or "\0" in found:
+    if not isinstance(found, str) or not found or re.search(r"[\0\ud800-\udfff]", found):  # which Java cannot name
         raise PlanError(f"{argument}={place!r} is not the name of a folder; give a str or a pathlib.Path")
     return found

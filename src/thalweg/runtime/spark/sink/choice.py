@@ -136,8 +136,9 @@ def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
     folder = folder_of(spark, request)
     if not folder.startswith("/"):
         return
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        raise PlanError(f"path={request.path!r} is a file; give a folder")
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        kind = "a link to nothing" if os.path.islink(folder) else "a file"
+        raise PlanError(f"path={request.path!r} is {kind}; give a folder")
     with _readable(request):
         forget_emptied(folder)
         owner = owner_of(folder)
@@ -199,7 +200,8 @@ def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, re
         )
     if not on_one_machine(spark) and (reason := not_shared(spark, folder)) is not None:
         raise PlanError(f"tasks write the results of the checkpoint {place}, but {reason}; mount it there")
-    return SinkChoice(True, "its checkpoint was created this way", folder, is_new=False)
+    # as it was named first, because Spark's readers see only files with that name in the log: it may be a link
+    return SinkChoice(True, "its checkpoint was created this way", pinned.folder, is_new=False)
 
 
 def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:

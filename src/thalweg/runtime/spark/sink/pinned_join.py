@@ -29,8 +29,8 @@ def pinned_join(spark: SparkSession, checkpoint: str | None, query: str, tick_ns
         yield
         return
     begun, found = is_begun(spark, checkpoint), pinned_content(spark, checkpoint, NAME)
-    if begun and found is not None and found["query"] != query:
-        refuse_another_join(found["query"], query, tick_ns)
+    if begun and found is not None and found.get("query") != query:
+        refuse_another_join(str(found.get("query")), query, tick_ns)
     if begun:
         yield
         return

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from thalweg.errors import CheckpointError, PlanError
-from thalweg.runtime.spark.sql.checkpoint_folders import lines_of, opened_path
+from thalweg.runtime.spark.sql.checkpoint_folders import damaged, file_errors, lines_of, opened_path, parsed
 
 NAME = "thalweg-sink"
 FORMAT = 1
@@ -35,13 +35,20 @@ def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
             f"the checkpoint {checkpoint} has a sink of format {found.get('format')}, but this version reads format "
             f"{FORMAT}; use the version that created it, or give this query its own checkpoint"
         )
-    return PinnedSink(found["folder"], tuple(found["partitionBy"]))
+    match found:
+        case {"folder": str(folder), "partitionBy": [*columns]}:
+            return PinnedSink(folder, tuple(columns))
+    raise damaged(_path(checkpoint, NAME))
 
 
 def pinned_content(spark: SparkSession, checkpoint: str, name: str) -> dict[str, Any] | None:
-    """Return what a file of a checkpoint says; None if it does not exist, or is empty because a start was killed."""
-    lines = lines_of(spark, _path(checkpoint, name))
-    return json.loads(lines[0]) if lines else None
+    """Return what a file of a checkpoint says; None if it does not exist, or is empty because a start was killed.
+    Raise a CheckpointError if it is damaged."""
+    path = _path(checkpoint, name)
+    lines = lines_of(spark, path)
+    if lines == [] and is_begun(spark, checkpoint):
+        raise damaged(path)
+    return parsed(path, "\n".join(lines)) if lines else None
 
 
 def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
@@ -53,8 +60,9 @@ def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
 def create_pin(spark: SparkSession, checkpoint: str, name: str, content: Mapping[str, Any]) -> None:
     """Write a file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
     place, files = opened_path(spark, _path(checkpoint, name))
-    # a process that was killed while it wrote the file has left it empty
-    is_empty = bool(files.exists(place)) and not files.getFileStatus(place).getLen()
+    with file_errors(_path(checkpoint, name)):
+        # a process that was killed while it wrote the file has left it empty
+        is_empty = bool(files.exists(place)) and not files.getFileStatus(place).getLen()
     try:
         opened = files.create(place, is_empty)
     except Py4JJavaError as error:
@@ -83,10 +91,12 @@ def query_id(spark: SparkSession, checkpoint: str) -> str:
 
 def is_begun(spark: SparkSession, checkpoint: str) -> bool:
     """Whether a micro-batch of the checkpoint has begun."""
-    place, files = opened_path(spark, f"{checkpoint.rstrip('/')}/offsets")
-    return bool(files.exists(place)) and any(
-        not status.getPath().getName().startswith(".") for status in files.listStatus(place)
-    )
+    path = f"{checkpoint.rstrip('/')}/offsets"
+    place, files = opened_path(spark, path)
+    with file_errors(path):
+        return bool(files.exists(place)) and any(
+            not status.getPath().getName().startswith(".") for status in files.listStatus(place)
+        )
 
 
 def _path(checkpoint: str, name: str) -> str:

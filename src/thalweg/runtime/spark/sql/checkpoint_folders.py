@@ -11,13 +11,15 @@ import json
 import os
 import posixpath
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from thalweg.errors import PlanError
+from thalweg.errors import CheckpointError, PlanError
 
 
 def qualified(spark: SparkSession, path: str) -> str:
@@ -25,7 +27,8 @@ def qualified(spark: SparkSession, path: str) -> str:
     if not hasattr(spark, "_jvm"):
         return plain_path(path)
     place, files = opened_path(spark, path)
-    found = str(files.makeQualified(place).toUri().toString())
+    with file_errors(path):
+        found = str(files.makeQualified(place).toUri().toString())
     local = re.match(r"file:(?://)?(?=/)", found)
     return found.rstrip("/") if local is None else os.path.realpath(str(place.toUri().getPath()))
 
@@ -34,7 +37,8 @@ def hadoop_path(spark: SparkSession, path: str) -> str:
     """Return where Spark finds a path, with links as they are: an absolute path if it is on a local disk, otherwise a
     URI."""
     place, files = opened_path(spark, path)
-    found = files.makeQualified(place).toUri()
+    with file_errors(path):
+        found = files.makeQualified(place).toUri()
     if str(found.getScheme()) == "file":
         return str(found.getPath()).rstrip("/") or "/"
     return str(found.toString())
@@ -124,27 +128,55 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
     # without a Spark job, and without interpreting [ and { in a path as patterns
     jvm: Any = spark._jvm
     place, files = opened_path(spark, path)
-    if not files.exists(place):
-        return None
     found: list[str] = []
-    for status in files.listStatus(place):
-        if status.isFile() and not re.match(r"[_.]", status.getPath().getName()):
-            opened = files.open(status.getPath())
-            try:
-                found += str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).splitlines()
-            finally:
-                opened.close()
+    with file_errors(path):
+        if not files.exists(place):
+            return None
+        for status in files.listStatus(place):
+            if status.isFile() and not re.match(r"[_.]", status.getPath().getName()):
+                opened = files.open(status.getPath())
+                try:
+                    found += str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).splitlines()
+                finally:
+                    opened.close()
     return found
+
+
+def parsed(path: str, text: str) -> dict[str, Any]:
+    """Return the JSON object in a file of a checkpoint. Raise a CheckpointError if the file is damaged."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise damaged(path)
+    return found
+
+
+def damaged(path: str) -> CheckpointError:
+    """Return the error for a file of a checkpoint that cannot be understood."""
+    return CheckpointError(
+        f"the file {path} of the checkpoint is damaged; restore it, or start the query with a new checkpoint and a new "
+        "folder for its results"
+    )
 
 
 def opened_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """Return the path, and the file system it is on. Raise a PlanError if there is none."""
     jvm: Any = spark._jvm
-    try:
+    with file_errors(path):
         place = jvm.org.apache.hadoop.fs.Path(path)
         return place, place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    except Py4JJavaError as error:
+
+
+@contextmanager
+def file_errors(path: str) -> Iterator[None]:
+    """Raise errors of Hadoop's file systems as a PlanError."""
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        java = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
         raise PlanError(
-            f"Spark cannot open {path!r}: {error.java_exception.getMessage()}; correct the path, or add the library of "
-            "its file system to Spark (spark.jars.packages)"
+            f"Spark cannot open {path!r}: {java or str(error).splitlines()[0]}; correct the path, let this user read "
+            "it, or add the library of its file system to Spark (spark.jars.packages)"
         ) from error

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from thalweg.errors import CheckpointError, warn_user
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
-from thalweg.runtime.spark.sql.checkpoint_folders import lines_of
+from thalweg.runtime.spark.sql.checkpoint_folders import lines_of, parsed
 from thalweg.runtime.spark.sql.format_1 import plan_hash, state_of
 from thalweg.stats.batch_time import BatchTimes
 
@@ -57,7 +57,7 @@ def content_of(spark: SparkSession, checkpoint: str, question: str) -> Mapping[s
         )
     if not lines:
         return None
-    found: dict[str, Any] = json.loads(lines[0])
+    found = parsed(_path(checkpoint), lines[0])
     if found.get("format") not in READ:
         raise CheckpointError(
             f"the checkpoint {checkpoint} has format {found.get('format')}, but this version reads formats {READ[0]} "

@@ -1,0 +1,78 @@
+"""Folders that are named in several ways, and files of a checkpoint that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import thalweg as tw
+from tests.runtime.spark.joins.streams import Files, rows
+from tests.runtime.spark.sink.test_choice import PAIRS, found, pairs, places, session
+from thalweg.runtime.spark.sink.pinned_sink import pinned_sink
+
+
+def run(spark: SparkSession, streams: dict[str, Files], **given: Any) -> None:
+    session(spark, streams).query(PAIRS).start(**given).awaitTermination(120)
+
+
+@pytest.mark.parametrize("by", [[], ["a"]], ids=["one folder", "partitioned"])
+def test_a_folder_that_a_link_names(spark: SparkSession, tmp_path: Path, by: list[str]) -> None:
+    """Spark's readers see only the files that the log has by the name that they read. So all are under the first."""
+    streams = pairs(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    for number, name in enumerate(("link", "out", "link")):
+        if number:
+            streams["a"].add(rows([20 * number], first_id=10 * number))
+            streams["b"].add(rows([20 * number], first_id=10 * number))
+        run(
+            spark,
+            streams,
+            **{**places(tmp_path), "path": tmp_path / name, "options": {"partitionBy": by} if by else {}},
+        )
+        seen = spark.read.parquet(str(tmp_path / "link")).select("a", "b").collect()
+        assert sorted(map(tuple, seen)) == found(tmp_path)
+    assert {(10, 10), (20, 20)} < set(found(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["hello", "[]", '{"format": 1}', '{"format": 1, "folder": 5, "partitionBy": []}'])
+def test_damaged_files_of_a_checkpoint(spark: SparkSession, tmp_path: Path, content: str) -> None:
+    (tmp_path / "thalweg-sink").write_text(content)
+    with pytest.raises(tw.CheckpointError, match=r"/thalweg-sink of the checkpoint is damaged; restore it"):
+        pinned_sink(spark, str(tmp_path))
+
+
+def test_an_empty_file_of_a_checkpoint_that_has_begun(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "thalweg-sink").touch()
+    assert pinned_sink(spark, str(tmp_path)) is None
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()
+    with pytest.raises(tw.CheckpointError, match="damaged"):
+        pinned_sink(spark, str(tmp_path))
+
+
+def test_a_damaged_plan_in_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    streams = pairs(tmp_path)
+    (tmp_path / "checkpoint" / "thalweg").mkdir(parents=True)
+    (tmp_path / "checkpoint" / "thalweg" / "part-0").write_text("{")
+    with pytest.raises(tw.CheckpointError, match=r"/thalweg of the checkpoint is damaged"):
+        run(spark, streams, **places(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("file://host/x", "Spark cannot open 'file://host/x': Wrong FS"),
+        ("hdfs://no such host/x", "Spark cannot open"),
+        ("\udcff", "is not the name of a folder"),
+        ("nothing", "is a link to nothing; give a folder"),
+    ],
+)
+def test_paths_that_cannot_be_opened(spark: SparkSession, tmp_path: Path, path: str, said: str) -> None:
+    (tmp_path / "nothing").symlink_to(tmp_path / "nowhere")
+    given = tmp_path / path if path == "nothing" else path
+    with pytest.raises(tw.PlanError, match=said):
+        run(spark, pairs(tmp_path), **{**places(tmp_path), "path": given})
