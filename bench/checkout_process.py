@@ -19,6 +19,8 @@ from bench.rounds import WrongResultError
 HERE = Path(__file__).resolve().parent.parent
 NEW, OLD, AGAIN = "new", "old", "old again"
 Answer = Mapping[str, Any]
+WAITED_S = 60
+"""How long a process may take to end."""
 
 
 def is_checkout(folder: Path) -> bool:
@@ -35,11 +37,17 @@ def process(module: str, checkout: Path, *serving: str) -> Iterator[subprocess.P
         [sys.executable, "-m", module, "--serve", *serving], env={**os.environ, "PYTHONPATH": path}, cwd=HERE,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
+    assert worker.stdin is not None
     try:
         yield worker
     finally:
-        worker.terminate()
-        worker.wait()
+        with suppress(BrokenPipeError):
+            worker.stdin.close()  # it ends when there are no more requests, and removes its files
+        try:
+            worker.wait(WAITED_S)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
 
 
 def ask(worker: subprocess.Popen[str], request: Mapping[str, Any]) -> Answer:
@@ -49,7 +57,10 @@ def ask(worker: subprocess.Popen[str], request: Mapping[str, Any]) -> Answer:
     with suppress(BrokenPipeError):  # it has ended
         worker.stdin.write(json.dumps(request) + "\n")
         worker.stdin.flush()
-    answer: dict[str, Any] = json.loads(worker.stdout.readline() or '{"error": "the process ended"}')
+    line = worker.stdout.readline()
+    if not line:
+        raise RuntimeError(f"a process of the benchmark has ended with exit code {worker.wait()}: see its error above")
+    answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         raise WrongResultError(f"{request}: {answer['error']}")
     return answer

@@ -23,6 +23,8 @@ def given_folder(argument: str, place: Any) -> str | None:
     if place is None:
         return None
     found = os.fspath(place) if isinstance(place, os.PathLike) else place
-    if not isinstance(found, str) or not found or re.search(r"[\0\ud800-\udfff]", found):  # which Java cannot name
+    if not isinstance(found, str) or not found or "\0" in found:
         raise PlanError(f"{argument}={place!r} is not the name of a folder; give a str or a pathlib.Path")
+    if re.search("[\ud800-\udfff]", found):
+        raise PlanError(f"{argument}={place!r} has bytes that are not UTF-8, which Spark cannot open; rename it")
     return found

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, rows
 from tests.runtime.spark.sink.test_choice import PAIRS, found, pairs, places, session
-from thalweg.runtime.spark.sink.pinned_sink import pinned_sink
+from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, pinned_sink
 
 
 def run(spark: SparkSession, streams: dict[str, Files], **given: Any) -> None:
@@ -45,11 +45,23 @@ def test_damaged_files_of_a_checkpoint(spark: SparkSession, tmp_path: Path, cont
         pinned_sink(spark, str(tmp_path))
 
 
-def test_an_empty_file_of_a_checkpoint_that_has_begun(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "thalweg-sink").touch()
-    assert pinned_sink(spark, str(tmp_path)) is None
-    (tmp_path / "offsets").mkdir()
-    (tmp_path / "offsets" / "0").touch()
+def test_a_checkpoint_whose_sink_was_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """As a disk may leave its file that lost its power. Spark's sink would write the results of a micro-batch again."""
+    streams, given = pairs(tmp_path), places(tmp_path)
+    run(spark, streams, **given)
+    before = found(tmp_path)
+    (tmp_path / "checkpoint" / ".thalweg-sink.crc").unlink()
+    (tmp_path / "checkpoint" / "thalweg-sink").write_text("")
+    for sink in (None, "spark", "tasks"):
+        with pytest.raises(tw.CheckpointError, match="/thalweg-sink of the checkpoint is damaged"):
+            run(spark, streams, **given, sink=sink)
+    assert found(tmp_path) == before
+
+
+def test_a_checksum_that_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
+    pin_sink(spark, str(tmp_path), PinnedSink("/out", ()))
+    assert pinned_sink(spark, str(tmp_path)) == PinnedSink("/out", ())
+    (tmp_path / "thalweg-sink").write_text("hello")
     with pytest.raises(tw.CheckpointError, match="damaged"):
         pinned_sink(spark, str(tmp_path))
 
@@ -67,12 +79,15 @@ def test_a_damaged_plan_in_a_checkpoint(spark: SparkSession, tmp_path: Path) -> 
     [
         ("file://host/x", "Spark cannot open 'file://host/x': Wrong FS"),
         ("hdfs://no such host/x", "Spark cannot open"),
-        ("\udcff", "is not the name of a folder"),
+        ("\udcff", "has bytes that are not UTF-8"),
         ("nothing", "is a link to nothing; give a folder"),
+        ("link", "is a file; give a folder"),
     ],
 )
 def test_paths_that_cannot_be_opened(spark: SparkSession, tmp_path: Path, path: str, said: str) -> None:
     (tmp_path / "nothing").symlink_to(tmp_path / "nowhere")
-    given = tmp_path / path if path == "nothing" else path
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    given = tmp_path / path if path in ("nothing", "link") else path
     with pytest.raises(tw.PlanError, match=said):
         run(spark, pairs(tmp_path), **{**places(tmp_path), "path": given})

@@ -1,4 +1,4 @@
-"""A checkpoint belongs to one join: another one is refused at the start, with either sink."""
+"""A checkpoint with results of one join refuses another one at the start."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 
 import duckdb
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, files, rows
+from thalweg.errors import QueryError
+from thalweg.runtime.sink.batch_commit import BatchCommit
+from thalweg.runtime.spark.sink.pinned_join import PinnedJoin
 
 PINNED = "thalweg-join"
 
@@ -32,10 +36,9 @@ def pairs_in(folder: Path) -> list[tuple[Any, ...]]:
     return duckdb.connect().execute(f"SELECT a_id, b_id FROM '{folder}/out/*.parquet' ORDER BY ALL").fetchall()
 
 
-@pytest.mark.parametrize("sink", ["tasks", "spark"])
-def test_another_join_is_refused_at_the_start(spark: SparkSession, tmp_path: Path, sink: str) -> None:
+def test_another_join_is_refused_at_the_start(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {alias: [rows([0, 1])] for alias in "ab"})
-    started(spark, pair(), streams, tmp_path, sink=sink)
+    started(spark, pair(), streams, tmp_path)
     before = pairs_in(tmp_path)
     for each in streams.values():
         each.add(rows([2], first_id=2))
@@ -52,19 +55,43 @@ def test_another_join_is_refused_at_the_start(spark: SparkSession, tmp_path: Pat
     assert pairs_in(tmp_path) == [(a, b) for a in range(3) for b in range(3)]
 
 
-def test_nothing_is_pinned_by_a_start_that_fails_and_a_checkpoint_without_batches_is_free(
-    spark: SparkSession, tmp_path: Path
+def test_a_join_that_has_committed_nothing_binds_no_other(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It was started by mistake, or has failed: the checkpoint has no committed state."""
     streams = files(tmp_path, {alias: [rows([0])] for alias in "ab"})
-    with pytest.raises(tw.PlanError):
-        started(spark, pair(), streams, tmp_path, trigger="every now and then")
-    checkpoint = tmp_path / "checkpoint"
-    assert not (checkpoint / PINNED).exists()
-    checkpoint.mkdir(exist_ok=True)
-    (checkpoint / PINNED).write_text(json.dumps({"query": "what a process wrote that was killed at its start"}))
+
+    def full(*_: Any) -> bool:
+        raise QueryError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BatchCommit, "commit", full)
+        with pytest.raises(StreamingQueryException, match="the disk is full"):
+            started(spark, pair(window="9 seconds"), streams, tmp_path)
+    assert not (tmp_path / "checkpoint" / PINNED).exists()
     started(spark, pair(), streams, tmp_path)
     assert pairs_in(tmp_path) == [(0, 0)]
-    assert "window of 5000000 ticks" in json.loads((checkpoint / PINNED).read_text())["query"]
+    assert "window of 5000000 ticks" in json.loads((tmp_path / "checkpoint" / PINNED).read_text())["query"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]"])
+def test_a_damaged_description(spark: SparkSession, tmp_path: Path, content: str) -> None:
+    (tmp_path / PINNED).write_text(content)
+    with pytest.raises(tw.CheckpointError, match=f"/{PINNED} of the checkpoint is damaged; restore it"):
+        PinnedJoin(spark, str(tmp_path), "a join", 1_000).check()
+
+
+def test_a_description_is_written_once_and_whole(spark: SparkSession, tmp_path: Path) -> None:
+    one, other = (PinnedJoin(spark, str(tmp_path), query, 1_000) for query in ("one join", "another join"))
+    one.keep()
+    other.keep()
+    one.check()
+    with pytest.raises(tw.CheckpointError, match="it had 'one join'; now there is 'another join'"):
+        other.check()
+    assert {path.name for path in tmp_path.iterdir()} == {PINNED, f".{PINNED}.crc"}
+    (tmp_path / PINNED).write_text('{"query": "another join"}')  # its checksum is that of the first
+    with pytest.raises(tw.CheckpointError, match="damaged"):
+        other.check()
 
 
 def test_a_checkpoint_of_an_earlier_version_continues(spark: SparkSession, tmp_path: Path) -> None:

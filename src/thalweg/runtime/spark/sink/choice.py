@@ -41,7 +41,7 @@ from thalweg.runtime.sink.parquet_form import CODECS
 from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
 from thalweg.runtime.spark.joins.task_sink import NeedsSparkSinkError
-from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink, query_id
+from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink, query_id, refuse_lost_pin
 from thalweg.runtime.spark.sink.request import SPARK, TASKS, SinkRequest
 from thalweg.runtime.spark.sink.shared_folder import not_shared
 from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path
@@ -137,7 +137,7 @@ def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
     if not folder.startswith("/"):
         return
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        kind = "a link to nothing" if os.path.islink(folder) else "a file"
+        kind = "a file" if os.path.exists(folder) else "a link to nothing"
         raise PlanError(f"path={request.path!r} is {kind}; give a folder")
     with _readable(request):
         forget_emptied(folder)
@@ -147,6 +147,7 @@ def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
     place = request.checkpoint
     if place is None or not is_begun(spark, place) or query_id(spark, place) != owner:
         raise _other_results(request)
+    refuse_lost_pin(spark, place)
 
 
 @contextmanager
@@ -198,7 +199,7 @@ def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, re
             f"path={request.path!r} does not exist, but the checkpoint {place} belongs to the results in it; mount or "
             "restore the folder, or create it empty to continue without the earlier results"
         )
-    if not on_one_machine(spark) and (reason := not_shared(spark, folder)) is not None:
+    if not on_one_machine(spark) and (reason := not_shared(spark, pinned.folder)) is not None:
         raise PlanError(f"tasks write the results of the checkpoint {place}, but {reason}; mount it there")
     # as it was named first, because Spark's readers see only files with that name in the log: it may be a link
     return SinkChoice(True, "its checkpoint was created this way", pinned.folder, is_new=False)

@@ -26,16 +26,24 @@ class InterruptedJobError(Exception):
     """Raised if a query is stopped while a job of its micro-batch runs."""
 
 
+def is_interruption(error: Py4JJavaError) -> bool:
+    """Whether an error says that a query is being stopped."""
+    return _interruption(error) is not None
+
+
+def _interruption(error: Py4JJavaError) -> str | None:
+    found = _INTERRUPTIONS.search("\n".join(str(error).splitlines()[:2]))
+    return None if found is None else found[0]
+
+
 @contextmanager
 def recognizable_errors() -> Iterator[None]:
     """Raise errors of jobs so that Spark recognizes interrupted ones, and reports the others."""
     try:
         yield
     except Py4JJavaError as error:
-        text = str(error)
-        first = "\n".join(text.splitlines()[:2])
-        if found := _INTERRUPTIONS.search(first):
+        if (found := _interruption(error)) is not None:
             raise InterruptedJobError(
-                f"py4j.protocol.Py4JJavaError: An error occurred while calling a job of a micro-batch: {found[0]}"
+                f"py4j.protocol.Py4JJavaError: An error occurred while calling a job of a micro-batch: {found}"
             ) from None
-        raise QueryError(text) from None
+        raise QueryError(str(error)) from None

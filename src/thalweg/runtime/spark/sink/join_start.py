@@ -12,7 +12,7 @@ from thalweg.errors import PlanError
 from thalweg.runtime.spark.joins.attach import SparkJoinLayout
 from thalweg.runtime.spark.joins.task import described
 from thalweg.runtime.spark.joins.task_sink import SinkFor
-from thalweg.runtime.spark.sink.pinned_join import pinned_join
+from thalweg.runtime.spark.sink.pinned_join import PinnedJoin
 from thalweg.runtime.spark.sink.request import SinkRequest
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.requirements import spark_errors
@@ -37,15 +37,19 @@ def start_join(
         raise PlanError("trigger='auto' is for queries of a session; give an interval, such as '10 seconds'")
     left = dict(options)
     place = checkpoint_of(spark, checkpoint, left, path, name)
+    pin = None
+    if place is not None and hasattr(spark, "_jvm"):
+        query = described(layout.binding, layout.partitioning, len(layout.buckets))
+        pin = PinnedJoin(spark, place, query, layout.binding.tick_ns)
+        pin.check()
     opened = ResultSink(spark, SinkRequest.of(kind, path, left, place, sink), None)
 
     def unchanged(joined: StructType) -> tuple[StructType, None]:
         return joined, None
 
-    writer = opened.writer(made, unchanged)
+    writer = opened.writer(made, unchanged, None if pin is None else pin.keep)
     if name is not None:
         writer = writer.queryName(name)
     writer = triggered(writer, trigger)
-    query = described(layout.binding, layout.partitioning, len(layout.buckets))
-    with pinned_join(spark, place, query, layout.binding.tick_ns), opened.pinned(), spark_errors():
+    with opened.pinned(), spark_errors():
         return opened.start(writer), opened

@@ -1,4 +1,5 @@
-"""The file in a checkpoint that describes the join it belongs to, so that another join is refused when it starts.
+"""The file in a checkpoint that describes the join whose results tasks have written, so that another join is refused
+when it starts.
 
 The state of each bucket has the same description, and is refused too. But that happens in the first micro-batch with
 rows, in a task, and Spark reports it inside the error of its micro-batch. Queries of a session have their own file.
@@ -6,39 +7,48 @@ rows, in a task, and Spark reports it inside the error of its micro-batch. Queri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import uuid
 
 from pyspark.sql import SparkSession
 
 from thalweg.runtime.joins.join_state import refuse_another_join
-from thalweg.runtime.spark.sink.pinned_sink import create_pin, is_begun, pinned_content, remove_pin
+from thalweg.runtime.spark.sql.checkpoint_folders import file_errors, lines_of, opened_path, parsed
 
 NAME = "thalweg-join"
 
 
-@contextmanager
-def pinned_join(spark: SparkSession, checkpoint: str | None, query: str, tick_ns: int | None) -> Iterator[None]:
-    """Pin the description of a join in a new checkpoint. It is removed again if the query does not start. Raise a
-    CheckpointError if the checkpoint was begun with another join. `tick_ns`: the unit of its windows.
+class PinnedJoin:
+    """The description of a join in its checkpoint. `tick_ns`: the unit of its windows."""
 
-    On Connect nothing is pinned, because files of the server cannot be written without a job. Checkpoints of earlier
-    versions have no description.
-    """
-    if checkpoint is None or not hasattr(spark, "_jvm"):
-        yield
-        return
-    begun, found = is_begun(spark, checkpoint), pinned_content(spark, checkpoint, NAME)
-    if begun and found is not None and found.get("query") != query:
-        refuse_another_join(str(found.get("query")), query, tick_ns)
-    if begun:
-        yield
-        return
-    if found is not None:  # nothing was read with it
-        remove_pin(spark, checkpoint, NAME)
-    create_pin(spark, checkpoint, NAME, {"query": query})
-    try:
-        yield
-    except Exception:  # not if the user interrupts, when the query may run already
-        remove_pin(spark, checkpoint, NAME)
-        raise
+    def __init__(self, spark: SparkSession, checkpoint: str, query: str, tick_ns: int | None) -> None:
+        self._spark, self._query, self._tick_ns = spark, query, tick_ns
+        self._folder = checkpoint.rstrip("/")
+        self._is_kept = False
+
+    def check(self) -> None:
+        """Raise a CheckpointError if another join has committed micro-batches with this checkpoint."""
+        path = f"{self._folder}/{NAME}"
+        lines = lines_of(self._spark, path)
+        if lines is None:
+            return
+        begun = parsed(path, "\n".join(lines)).get("query")
+        if begun != self._query:
+            refuse_another_join(str(begun), self._query, self._tick_ns)
+
+    def keep(self) -> None:
+        """Write the file unless it exists. Only after a commit: then the state is that of this join, and not of another
+        one that was started with the same checkpoint and has not read anything."""
+        if self._is_kept:
+            return
+        draft, files = opened_path(self._spark, f"{self._folder}/.{NAME}-{uuid.uuid4().hex}")
+        path, _ = opened_path(self._spark, f"{self._folder}/{NAME}")
+        with file_errors(f"{self._folder}/{NAME}"):
+            if not files.exists(path):
+                opened = files.create(draft, False)
+                try:
+                    opened.write(bytearray(json.dumps({"query": self._query}).encode()))
+                finally:
+                    opened.close()
+                files.rename(draft, path)  # whole, or not at all
+        self._is_kept = True

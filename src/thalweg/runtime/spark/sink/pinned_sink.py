@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -26,10 +24,12 @@ class PinnedSink:
 
 
 def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
-    """Return the sink of a checkpoint; None if it is new, or Spark's sink writes its results."""
-    found = pinned_content(spark, checkpoint, NAME)
-    if found is None:
+    """Return the sink of a checkpoint; None if it is new, if Spark's sink writes its results, or if the file is empty
+    because a start was killed. Raise a CheckpointError if the file is damaged."""
+    lines = lines_of(spark, _path(checkpoint))
+    if not lines:
         return None
+    found = parsed(_path(checkpoint), "\n".join(lines))
     if found.get("format") != FORMAT:
         raise CheckpointError(
             f"the checkpoint {checkpoint} has a sink of format {found.get('format')}, but this version reads format "
@@ -38,29 +38,20 @@ def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
     match found:
         case {"folder": str(folder), "partitionBy": [*columns]}:
             return PinnedSink(folder, tuple(columns))
-    raise damaged(_path(checkpoint, NAME))
+    raise damaged(_path(checkpoint))
 
 
-def pinned_content(spark: SparkSession, checkpoint: str, name: str) -> dict[str, Any] | None:
-    """Return what a file of a checkpoint says; None if it does not exist, or is empty because a start was killed.
-    Raise a CheckpointError if it is damaged."""
-    path = _path(checkpoint, name)
-    lines = lines_of(spark, path)
-    if lines == [] and is_begun(spark, checkpoint):
-        raise damaged(path)
-    return parsed(path, "\n".join(lines)) if lines else None
+def refuse_lost_pin(spark: SparkSession, checkpoint: str) -> None:
+    """Raise a CheckpointError if the file is empty although tasks have written results: a disk has lost its power."""
+    if lines_of(spark, _path(checkpoint)) == []:
+        raise damaged(_path(checkpoint))
 
 
 def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
     """Write the file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
     content = {"format": FORMAT, "folder": sink.folder, "partitionBy": list(sink.partition_by)}
-    create_pin(spark, checkpoint, NAME, content)
-
-
-def create_pin(spark: SparkSession, checkpoint: str, name: str, content: Mapping[str, Any]) -> None:
-    """Write a file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
-    place, files = opened_path(spark, _path(checkpoint, name))
-    with file_errors(_path(checkpoint, name)):
+    place, files = opened_path(spark, _path(checkpoint))
+    with file_errors(_path(checkpoint)):
         # a process that was killed while it wrote the file has left it empty
         is_empty = bool(files.exists(place)) and not files.getFileStatus(place).getLen()
     try:
@@ -70,15 +61,16 @@ def create_pin(spark: SparkSession, checkpoint: str, name: str, content: Mapping
             f"the checkpoint {checkpoint} cannot be created ({error.java_exception.getMessage()}): another query is "
             "being started with it, or it cannot be written; give this query its own checkpoint"
         ) from error
-    try:
-        opened.write(bytearray(json.dumps(content).encode()))
-    finally:
-        opened.close()
+    with file_errors(_path(checkpoint)):
+        try:
+            opened.write(bytearray(json.dumps(content).encode()))
+        finally:
+            opened.close()
 
 
-def remove_pin(spark: SparkSession, checkpoint: str, name: str) -> None:
-    """Remove a file of a checkpoint, because the query did not start."""
-    place, files = opened_path(spark, _path(checkpoint, name))
+def unpin_sink(spark: SparkSession, checkpoint: str) -> None:
+    """Remove the file, because the query did not start."""
+    place, files = opened_path(spark, _path(checkpoint))
     files.delete(place, False)
 
 
@@ -99,5 +91,5 @@ def is_begun(spark: SparkSession, checkpoint: str) -> bool:
         )
 
 
-def _path(checkpoint: str, name: str) -> str:
-    return f"{checkpoint.rstrip('/')}/{name}"
+def _path(checkpoint: str) -> str:
+    return f"{checkpoint.rstrip('/')}/{NAME}"

@@ -34,8 +34,12 @@ from thalweg.runtime.spark.sink.choice import (
     writes_int96,
 )
 from thalweg.runtime.spark.sink.interrupted_job import recognizable_errors
-from thalweg.runtime.spark.sink.pinned_sink import NAME as PINNED
-from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, query_id, remove_pin
+from thalweg.runtime.spark.sink.pinned_sink import (
+    PinnedSink,
+    pin_sink,
+    query_id,
+    unpin_sink,
+)
 from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
 from thalweg.runtime.spark.sql.checkpoint_folders import refuse_source_folder
 
@@ -52,10 +56,14 @@ class ResultSink:
         self.choice: SinkChoice = choose_sink(spark, request, obstacle)
 
     def writer(
-        self, made: Callable[[SinkFor | None], DataFrame], after: Callable[[StructType], tuple[StructType, Any]]
+        self,
+        made: Callable[[SinkFor | None], DataFrame],
+        after: Callable[[StructType], tuple[StructType, Any]],
+        committed: Callable[[], None] | None = None,
     ) -> Any:
         """Return the DataStreamWriter. `made` returns the DataFrame of the results, or of the files that tasks write.
-        `after` returns the columns of the results, given those of joined rows, and the function that computes them."""
+        `after` returns the columns of the results, given those of joined rows, and the function that computes them.
+        `committed` is called after each micro-batch whose files tasks have written."""
 
         def sink_for(joined: StructType) -> TaskSink:
             columns, compute = after(joined)
@@ -75,7 +83,7 @@ class ResultSink:
                 self.choice = SinkChoice(False, str(error))
             else:
                 self._refuse_source_folder(files)
-                return self._committing(files, forms[-1])
+                return self._committing(files, forms[-1], committed)
         results = made(None)
         self._refuse_source_folder(results)
         request = self._resolved(results.columns)
@@ -93,7 +101,7 @@ class ResultSink:
         place = self._request.checkpoint
         return writer if place is None else writer.option("checkpointLocation", place)
 
-    def _committing(self, files: DataFrame, form: ParquetForm) -> Any:
+    def _committing(self, files: DataFrame, form: ParquetForm, committed: Callable[[], None] | None) -> Any:
         commit = BatchCommit(self.choice.folder, _log_settings(self._spark))
         place = self._request.checkpoint
         assert place is not None, "tasks write only with a checkpoint"
@@ -106,6 +114,9 @@ class ResultSink:
             if not found and commit.is_first():  # so that readers find columns, as in files of Spark's sink
                 found = StagedFiles(form, query[0], batch, 0).close(also_empty=True)
             commit.commit(query[0], batch, found)
+            if committed is not None:
+                with recognizable_errors():
+                    committed()
 
         return self._checkpointed(files.writeStream.foreachBatch(batch_ended).outputMode("append"))
 
@@ -152,7 +163,7 @@ class ResultSink:
         try:
             yield
         except Exception:  # not if the user interrupts, when the query may run already
-            remove_pin(self._spark, place, PINNED)
+            unpin_sink(self._spark, place)
             raise
 
     def start(self, writer: Any) -> Any:

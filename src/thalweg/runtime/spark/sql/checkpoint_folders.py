@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import CheckpointError, PlanError
+from thalweg.runtime.spark.sink.interrupted_job import is_interruption
 
 
 def qualified(spark: SparkSession, path: str) -> str:
@@ -171,12 +172,23 @@ def opened_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
 
 @contextmanager
 def file_errors(path: str) -> Iterator[None]:
-    """Raise errors of Hadoop's file systems as a PlanError."""
+    """Raise errors of Hadoop's file systems as a PlanError, or as a CheckpointError if a checksum is wrong. Spark must
+    recognize interruptions of a query that is stopped, so these stay as they are."""
     try:
         yield
-    except (Py4JError, PySparkException) as error:
-        java = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else None
-        raise PlanError(
-            f"Spark cannot open {path!r}: {java or str(error).splitlines()[0]}; correct the path, let this user read "
-            "it, or add the library of its file system to Spark (spark.jars.packages)"
-        ) from error
+    except Py4JJavaError as error:
+        java = error.java_exception
+        if is_interruption(error):
+            raise
+        if java.getClass().getSimpleName() == "ChecksumException":
+            raise damaged(path) from error
+        raise _cannot_open(path, java.getMessage() or java.toString()) from error
+    except PySparkException as error:  # PySpark has a class for some errors of Java
+        raise _cannot_open(path, str(error).partition("\n")[0]) from error
+
+
+def _cannot_open(path: str, why: str) -> PlanError:
+    return PlanError(
+        f"Spark cannot open {path!r}: {why}; correct the path, let this user read and write it, or add the library of "
+        "its file system to Spark (spark.jars.packages)"
+    )

@@ -125,10 +125,10 @@ def unpin(spark: SparkSession, checkpoint: str) -> None:
 def stored_times(spark: SparkSession, checkpoint: str) -> BatchTimes | None:
     """Return the times of micro-batches that are stored in a checkpoint; None if there are none, or with a warning if
     they cannot be read. Results do not depend on them."""
-    lines = lines_of(spark, _path(checkpoint, TIMES))
     try:
+        lines = lines_of(spark, _path(checkpoint, TIMES))
         return BatchTimes.read(json.loads(lines[0])) if lines else None
-    except ValueError as error:
+    except (ValueError, CheckpointError) as error:  # a PlanError is a ValueError
         warn_user(
             f"the times of micro-batches in {_path(checkpoint, TIMES)} cannot be read, and are counted anew: {error}"
         )
