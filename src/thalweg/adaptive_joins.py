@@ -369,7 +369,7 @@ class Join(AdaptiveBase):
         PlanError
             If an argument is invalid, or a query with the same checkpoint is running.
         CheckpointError
-            If the checkpoint was created with another join, sink or path.
+            If the checkpoint has results of another join, other columns, another sink, path or ``partitionBy``.
 
         Examples
         --------

@@ -17,7 +17,7 @@ import pytest
 from tests.runtime.sink.folder_readers import listed, logged
 from tests.runtime.sink.interrupted import Killed, interrupted_at, killed_at
 from thalweg.errors import QueryError
-from thalweg.runtime.sink.batch_commit import BatchCommit, forget_emptied, owner_of
+from thalweg.runtime.sink.batch_commit import BatchCommit, forget_emptied, owner_of, withdraw_interrupted
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
@@ -129,6 +129,63 @@ def test_a_log_that_another_query_has_continued(tmp_path: Path) -> None:
     SinkLog(str(tmp_path)).add(1, ["part-of-spark.parquet"])
     with pytest.raises(QueryError, match="another query has written to the folder"):
         BatchCommit(str(tmp_path)).commit(QUERY, 1, staged(tmp_path, 1, 3))
+
+
+@pytest.mark.parametrize("batch", [1, 2], ids=["a plain one", "a compact one"])
+def test_an_entry_of_another_query_without_results(tmp_path: Path, batch: int) -> None:
+    for earlier in range(batch):
+        BatchCommit(str(tmp_path), LOG).commit(QUERY, earlier, staged(tmp_path, earlier, 3))
+    SinkLog(str(tmp_path), LOG).add(batch, [])
+    assert (tmp_path / "_spark_metadata" / "2.compact").exists() == (batch == 2)
+    with pytest.raises(QueryError, match="another query has written to the folder"):
+        BatchCommit(str(tmp_path), LOG).commit(QUERY, batch, staged(tmp_path, batch, 3))
+
+
+@pytest.mark.parametrize("batch", [1, 2], ids=["a plain one", "a compact one"])
+@pytest.mark.parametrize("has_results", [True, False])
+@pytest.mark.parametrize("content", [None, ""], ids=["lost", "damaged"])
+def test_a_list_that_was_lost_after_its_commit(
+    tmp_path: Path, batch: int, has_results: bool, content: str | None
+) -> None:
+    """The log says whose micro-batch it is, unless that has no results and nothing says that it was run."""
+    commits = BatchCommit(str(tmp_path), LOG)
+    for earlier in range(batch):
+        commits.commit(QUERY, earlier, staged(tmp_path, earlier, 3))
+    commits.commit(QUERY, batch, staged(tmp_path, batch, 3) if has_results else [])
+    path = tmp_path / ".thalweg" / f"{batch}.json"
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    if has_results or (content is not None and batch == 1):
+        assert not commits.commit(QUERY, batch, staged(tmp_path, batch, 5))
+        assert listed(tmp_path) == logged(tmp_path)
+    else:
+        with pytest.raises(QueryError, match="another query has written to the folder"):
+            commits.commit(QUERY, batch, staged(tmp_path, batch, 5))
+
+
+@pytest.mark.parametrize("by", [(), ("day",)])
+@pytest.mark.parametrize("batch", [0, 1])
+def test_results_of_an_interrupted_commit_are_withdrawn_before_spark_writes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: tuple[str, ...], batch: int
+) -> None:
+    for earlier in range(batch):
+        BatchCommit(str(tmp_path), LOG).commit(QUERY, earlier, staged(tmp_path, earlier, 3, by))
+    before = [n for earlier in range(batch) for n in numbers(earlier)]
+    if batch:
+        withdraw_interrupted(str(tmp_path))
+        assert listed(tmp_path) == before
+    files = staged(tmp_path, batch, 3, by)
+    with monkeypatch.context() as patched:
+        patched.setattr(SinkLog, "add", full)
+        with pytest.raises(QueryError):
+            BatchCommit(str(tmp_path), LOG).commit(QUERY, batch, files)
+    assert listed(tmp_path) == before + numbers(batch)
+    withdraw_interrupted(str(tmp_path))
+    assert listed(tmp_path) == before if batch else list(tmp_path.glob("**/*.parquet")) == []
+    # should tasks write again after all, nothing is missing
+    assert BatchCommit(str(tmp_path), LOG).commit(QUERY, batch, staged(tmp_path, batch, 5, by))
+    assert listed(tmp_path) == logged(tmp_path) == before + numbers(batch)
 
 
 def test_a_log_entry_that_was_removed(tmp_path: Path) -> None:
@@ -295,8 +352,16 @@ def test_a_folder_that_was_emptied_but_for_its_hidden_files_is_as_good_as_new(tm
     forget_emptied(str(tmp_path))
     assert owner_of(str(tmp_path)) == QUERY, "there is the log"
     shutil.rmtree(tmp_path / "_spark_metadata")
+    (tmp_path / "day=1").mkdir()
+    (tmp_path / "day=1" / "_metadata").touch()
     forget_emptied(str(tmp_path))
-    assert list(tmp_path.iterdir()) == []
+    assert owner_of(str(tmp_path)) == QUERY, "there is a file that is not hidden"
+    shutil.rmtree(tmp_path / "day=1")
+    (tmp_path / ".part.parquet.crc").touch()  # `rm -r *` leaves files whose names begin with a dot
+    (tmp_path / ".checkpoint").mkdir()
+    (tmp_path / ".checkpoint" / "metadata").touch()
+    forget_emptied(str(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {".part.parquet.crc", ".checkpoint"}
     forget_emptied(str(tmp_path))
     assert BatchCommit(str(tmp_path)).is_first()
 

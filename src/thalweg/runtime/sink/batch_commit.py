@@ -48,12 +48,32 @@ def forget_emptied(folder: str) -> None:
     """Remove what a query has left in a folder from which all visible files were removed, and the log with them: the
     folder is as good as new. Its hidden files must not become results of the next query."""
     hidden = os.path.join(folder, HIDDEN)
-    if os.path.isdir(hidden) and not os.path.exists(os.path.join(folder, LOG)) and not any(_visible_files(folder)):
-        shutil.rmtree(hidden)
+    if not os.path.isdir(hidden) or os.path.exists(os.path.join(folder, LOG)):
+        return
+    for place, name in _files(folder):
+        names = os.path.relpath(os.path.join(place, name), folder).split(os.sep)
+        if not any(each.startswith(".") for each in names):  # unlike checksums of Hadoop, which `rm -r *` leaves
+            return
+    shutil.rmtree(hidden)
 
 
-def _visible_files(folder: str) -> Iterator[tuple[str, str]]:
-    """Yield the place and the name of each file outside the hidden folder."""
+def withdraw_interrupted(folder: str) -> None:
+    """Remove the visible files of micro-batches whose commit was interrupted before they were in the log: Spark's sink
+    will write their results again, under other names. The folder must have an owner."""
+    latest = SinkLog(folder).latest()
+    hidden = os.path.join(folder, HIDDEN)
+    for name in os.listdir(hidden):
+        number, _, ending = name.partition(".")
+        if ending == "json" and number.isdigit() and (latest is None or int(number) > latest):
+            owner = owner_of(folder)
+            for place, file in _files(folder):
+                if owner is not None and is_result(file, owner, int(number)):
+                    os.unlink(os.path.join(place, file))
+            os.unlink(os.path.join(hidden, name))
+
+
+def _files(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the place and the name of each file outside the folder that is ours alone."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != HIDDEN]
         yield from ((place, name) for name in names)
@@ -113,13 +133,27 @@ class BatchCommit:
 
     def _refuse_foreign_log(self, query: str, batch: int, latest: int) -> None:
         """Raise a QueryError if the log has other results under this number. Spark runs only the newest one again."""
-        names = self._log.names_of(batch) if batch == latest else None
-        if batch < latest or (names is not None and not all(f"-{query[:8]}-" in name for name in names)):
+        if batch < latest or not self._is_in_log(query, batch):
             raise QueryError(
                 f"the folder {self._folder} has results up to micro-batch {latest}, and the checkpoint of this query "
                 f"is at micro-batch {batch}: another query has written to the folder, or the checkpoint is an old "
                 "copy. Start this query with a new folder and a new checkpoint"
             )
+
+    def _is_in_log(self, query: str, batch: int) -> bool:
+        """Whether the newest micro-batch of the log is of this query. Its list stays until the next commit."""
+        is_lost = False
+        try:
+            decided = _listed(self._hidden(f"{batch}.json"))
+        except FileNotFoundError:
+            decided, is_lost = None, True
+        names = self._log.names_of(batch)
+        if decided is not None:
+            missing = {os.path.basename(file.final) for file in decided}
+            missing.difference_update(names)
+            return not missing
+        found = list(names)
+        return any(is_result(name, query, batch) for name in found) or not (found or is_lost)
 
     def _decide(self, query: str, batch: int, files: Sequence[StagedFile]) -> Sequence[StagedFile]:
         """Return the files that are the results of the micro-batch."""
@@ -144,7 +178,7 @@ class BatchCommit:
         """Return the files of a micro-batch that have their final names, whatever they were written with."""
         return [
             os.path.relpath(os.path.join(place, name), self._folder)
-            for place, name in _visible_files(self._folder)
+            for place, name in _files(self._folder)
             if is_result(name, query, batch)
         ]
 

@@ -54,13 +54,15 @@ class SinkLog:
         """Return the latest micro-batch in the log; None if there is none."""
         return max(self._batches(), default=None)
 
-    def names_of(self, batch: int) -> list[str] | None:
-        """Return the names of the files of a micro-batch; None if its file in the log has earlier ones too."""
-        name = self._batches()[batch]
-        if name.endswith(".compact"):
-            return None
-        lines = b"".join(self._parts(name)).split(b"\n")
-        return [json.loads(line)["path"].rpartition("/")[2] for line in lines if line]
+    def names_of(self, batch: int) -> Iterator[str]:
+        """Yield the names of the files of a micro-batch, without their folders; and of those before it, if its file in
+        the log is compact."""
+        rest = b""
+        for part in self._parts(self._batches()[batch]):
+            *lines, rest = (rest + part).split(b"\n")
+            yield from (_name(line) for line in lines if line)
+        if rest:
+            yield _name(rest)
 
     def add(self, batch: int, files: list[str]) -> bool:
         """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
@@ -186,6 +188,12 @@ class SinkLog:
                 for file in (path, os.path.join(self._folder, f".{name}.crc")):
                     with suppress(FileNotFoundError):
                         os.unlink(file)
+
+
+def _name(line: bytes) -> str:
+    """Return the name of the file in a line of the log."""
+    name: str = json.loads(line)["path"].rpartition("/")[2]
+    return name
 
 
 def fitting_interval(default: int, compact: int) -> int:

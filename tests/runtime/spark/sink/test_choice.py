@@ -110,7 +110,9 @@ def test_the_rule(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.Monke
         reason(spark, tmp_path, path=str(tmp_path / "file"))
     (tmp_path / "damaged" / ".thalweg" / "query").mkdir(parents=True)
     (tmp_path / "damaged" / "part.parquet").touch()
-    with pytest.raises(tw.PlanError, match=r"/damaged' is a folder that cannot be read: Is a directory; give another"):
+    with pytest.raises(
+        tw.PlanError, match=r"/damaged' is a folder that cannot be read and written: Is a directory; give another"
+    ):
         reason(spark, tmp_path, path=str(tmp_path / "damaged"))
     with pytest.raises(tw.PlanError, match=r"cannot open 'nowhere://x/y': No FileSystem for scheme .*; correct"):
         reason(spark, tmp_path, path="nowhere://x/y")

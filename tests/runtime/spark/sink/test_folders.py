@@ -38,7 +38,19 @@ def test_a_folder_that_a_link_names(spark: SparkSession, tmp_path: Path, by: lis
     assert {(10, 10), (20, 20)} < set(found(tmp_path))
 
 
-@pytest.mark.parametrize("content", ["hello", "[]", '{"format": 1}', '{"format": 1, "folder": 5, "partitionBy": []}'])
+def test_a_sink_that_an_earlier_version_has_pinned(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "thalweg-sink").write_text('{"format": 1, "folder": "/out", "partitionBy": ["a"]}')
+    assert pinned_sink(spark, str(tmp_path)) == PinnedSink("/out", ("a",))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "hello", "[]", '{"format": 1}', '{"format": 1, "folder": 5, "partitionBy": []}',
+        '{"format": 1, "folder": "/out", "partitionBy": [], "columns": [["a"]]}',
+        '{"format": 1, "folder": "/out", "partitionBy": [], "columns": [5]}',
+    ],
+)  # fmt: skip
 def test_damaged_files_of_a_checkpoint(spark: SparkSession, tmp_path: Path, content: str) -> None:
     (tmp_path / "thalweg-sink").write_text(content)
     with pytest.raises(tw.CheckpointError, match=r"/thalweg-sink of the checkpoint is damaged; restore it"):
@@ -58,9 +70,22 @@ def test_a_checkpoint_whose_sink_was_lost(spark: SparkSession, tmp_path: Path) -
     assert found(tmp_path) == before
 
 
+@pytest.mark.parametrize("content", [None, "", "{", "{}"])
+def test_a_checkpoint_that_has_lost_its_id_too(spark: SparkSession, tmp_path: Path, content: str | None) -> None:
+    streams, given = pairs(tmp_path), places(tmp_path)
+    run(spark, streams, **given)
+    for name in ("thalweg-sink", ".thalweg-sink.crc", "metadata", ".metadata.crc"):
+        (tmp_path / "checkpoint" / name).unlink(missing_ok=True)
+    if content is not None:
+        (tmp_path / "checkpoint" / "metadata").write_text(content)
+    with pytest.raises(tw.CheckpointError, match="/metadata of the checkpoint is damaged"):
+        run(spark, streams, **given)
+
+
 def test_a_checksum_that_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
-    pin_sink(spark, str(tmp_path), PinnedSink("/out", ()))
-    assert pinned_sink(spark, str(tmp_path)) == PinnedSink("/out", ())
+    sink = PinnedSink("/out", ("a",), (("a", "bigint"), ("b", "struct<c:string>")))
+    pin_sink(spark, str(tmp_path), sink)
+    assert pinned_sink(spark, str(tmp_path)) == sink
     (tmp_path / "thalweg-sink").write_text("hello")
     with pytest.raises(tw.CheckpointError, match="damaged"):
         pinned_sink(spark, str(tmp_path))

@@ -36,7 +36,7 @@ from pyspark.sql.types import (
 )
 
 from thalweg.errors import CheckpointError, PlanError
-from thalweg.runtime.sink.batch_commit import forget_emptied, owner_of
+from thalweg.runtime.sink.batch_commit import forget_emptied, owner_of, withdraw_interrupted
 from thalweg.runtime.sink.parquet_form import CODECS
 from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
@@ -79,8 +79,8 @@ class SinkChoice:
     why: str
     folder: str = ""
     """The folder on the disk, if tasks write."""
-    is_new: bool = True
-    """Whether the checkpoint is new."""
+    pinned: PinnedSink | None = None
+    """What the checkpoint was created with; None if it is new."""
 
 
 def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None) -> SinkChoice:
@@ -148,6 +148,8 @@ def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
     if place is None or not is_begun(spark, place) or query_id(spark, place) != owner:
         raise _other_results(request)
     refuse_lost_pin(spark, place)
+    with _readable(request):
+        withdraw_interrupted(folder)  # Spark's sink runs this micro-batch again
 
 
 @contextmanager
@@ -156,8 +158,8 @@ def _readable(request: SinkRequest) -> Iterator[None]:
         yield
     except OSError as error:
         raise PlanError(
-            f"path={request.path!r} is a folder that cannot be read: {error.strerror}; give another, or let this user "
-            "read and write it"
+            f"path={request.path!r} is a folder that cannot be read and written: {error.strerror}; give another, or "
+            "let this user read and write it"
         ) from error
 
 
@@ -202,7 +204,7 @@ def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, re
     if not on_one_machine(spark) and (reason := not_shared(spark, pinned.folder)) is not None:
         raise PlanError(f"tasks write the results of the checkpoint {place}, but {reason}; mount it there")
     # as it was named first, because Spark's readers see only files with that name in the log: it may be a link
-    return SinkChoice(True, "its checkpoint was created this way", pinned.folder, is_new=False)
+    return SinkChoice(True, "its checkpoint was created this way", pinned.folder, pinned)
 
 
 def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:

@@ -15,6 +15,7 @@ from thalweg.runtime.spark.joins.task_sink import SinkFor
 from thalweg.runtime.spark.sink.pinned_join import PinnedJoin
 from thalweg.runtime.spark.sink.request import SinkRequest
 from thalweg.runtime.spark.sink.result_sink import ResultSink
+from thalweg.runtime.spark.sql.checkpoint_plan import refuse_query
 from thalweg.runtime.spark.sql.requirements import spark_errors
 from thalweg.runtime.spark.sql.start import AUTO, checkpoint_of, triggered
 
@@ -38,6 +39,8 @@ def start_join(
     left = dict(options)
     place = checkpoint_of(spark, checkpoint, left, path, name)
     pin = None
+    if place is not None:
+        refuse_query(spark, place)
     if place is not None and hasattr(spark, "_jvm"):
         query = described(layout.binding, layout.partitioning, len(layout.buckets))
         pin = PinnedJoin(spark, place, query, layout.binding.tick_ns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
@@ -21,6 +22,8 @@ class PinnedSink:
 
     folder: str
     partition_by: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...] | None = None
+    """The names and types of the results; None if an earlier version has written the file."""
 
 
 def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
@@ -36,8 +39,10 @@ def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
             f"{FORMAT}; use the version that created it, or give this query its own checkpoint"
         )
     match found:
-        case {"folder": str(folder), "partitionBy": [*columns]}:
-            return PinnedSink(folder, tuple(columns))
+        case {"folder": str(folder), "partitionBy": [*by], **more}:
+            columns = more.get("columns")
+            with suppress(TypeError, ValueError):
+                return PinnedSink(folder, tuple(by), columns and tuple((name, kind) for name, kind in columns))
     raise damaged(_path(checkpoint))
 
 
@@ -49,7 +54,7 @@ def refuse_lost_pin(spark: SparkSession, checkpoint: str) -> None:
 
 def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
     """Write the file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
-    content = {"format": FORMAT, "folder": sink.folder, "partitionBy": list(sink.partition_by)}
+    content = {"format": FORMAT, "folder": sink.folder, "partitionBy": sink.partition_by, "columns": sink.columns}
     place, files = opened_path(spark, _path(checkpoint))
     with file_errors(_path(checkpoint)):
         # a process that was killed while it wrote the file has left it empty
@@ -61,7 +66,7 @@ def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
             f"the checkpoint {checkpoint} cannot be created ({error.java_exception.getMessage()}): another query is "
             "being started with it, or it cannot be written; give this query its own checkpoint"
         ) from error
-    with file_errors(_path(checkpoint)):
+    with file_errors(_path(checkpoint), writes=True):
         try:
             opened.write(bytearray(json.dumps(content).encode()))
         finally:
@@ -75,10 +80,12 @@ def unpin_sink(spark: SparkSession, checkpoint: str) -> None:
 
 
 def query_id(spark: SparkSession, checkpoint: str) -> str:
-    """Return the id of the query that a checkpoint belongs to."""
-    lines = lines_of(spark, f"{checkpoint.rstrip('/')}/metadata")
-    assert lines, "Spark writes it before the first micro-batch"
-    return str(json.loads(lines[0])["id"])
+    """Return the id of the query that a checkpoint belongs to, which Spark writes before the first micro-batch."""
+    path = f"{checkpoint.rstrip('/')}/metadata"
+    match parsed(path, "\n".join(lines_of(spark, path) or ())):
+        case {"id": str(found)}:
+            return found
+    raise damaged(path)
 
 
 def is_begun(spark: SparkSession, checkpoint: str) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from thalweg.errors import PlanError
+from thalweg.errors import CheckpointError, PlanError
 from thalweg.formatting import plural
 from thalweg.plan.window import length_of
 from thalweg.runtime.sink.batch_commit import BatchCommit
@@ -53,17 +53,19 @@ class ResultSink:
     def __init__(self, spark: SparkSession, request: SinkRequest, obstacle: str | None) -> None:
         """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results."""
         self._spark, self._request = spark, request
+        self._columns: tuple[tuple[str, str], ...] = ()
+        """Names and types of the results, if tasks write them."""
         self.choice: SinkChoice = choose_sink(spark, request, obstacle)
 
     def writer(
         self,
         made: Callable[[SinkFor | None], DataFrame],
         after: Callable[[StructType], tuple[StructType, Any]],
-        committed: Callable[[], None] | None = None,
+        before_commit: Callable[[], None] | None = None,
     ) -> Any:
         """Return the DataStreamWriter. `made` returns the DataFrame of the results, or of the files that tasks write.
         `after` returns the columns of the results, given those of joined rows, and the function that computes them.
-        `committed` is called after each micro-batch whose files tasks have written."""
+        `before_commit` is called before files that tasks have written become visible."""
 
         def sink_for(joined: StructType) -> TaskSink:
             columns, compute = after(joined)
@@ -77,13 +79,14 @@ class ResultSink:
             try:
                 files = made(sink_for)
             except NeedsSparkSinkError as error:
-                if self._request.asked == TASKS or not self.choice.is_new:
+                if self._request.asked == TASKS or self.choice.pinned is not None:
                     raise PlanError(f"tasks cannot write these results: {error}; leave sink= out, or use a new "
                                     "checkpoint") from None  # fmt: skip
                 self.choice = SinkChoice(False, str(error))
             else:
                 self._refuse_source_folder(files)
-                return self._committing(files, forms[-1], committed)
+                self._refuse_other_columns()
+                return self._committing(files, forms[-1], before_commit)
         results = made(None)
         self._refuse_source_folder(results)
         request = self._resolved(results.columns)
@@ -97,11 +100,21 @@ class ResultSink:
         if request.path is not None and request.kind.lower() in FILE_FORMATS:
             refuse_source_folder(results, request.path)
 
+    def _refuse_other_columns(self) -> None:
+        """Raise a CheckpointError if the earlier results have other columns: readers would find both in one folder."""
+        pinned = self.choice.pinned
+        if pinned is not None and pinned.columns is not None and sorted(pinned.columns) != sorted(self._columns):
+            earlier, now = (", ".join(map(" ".join, columns)) for columns in (pinned.columns, self._columns))
+            raise CheckpointError(
+                f"the checkpoint {self._request.checkpoint} belongs to results with the columns {earlier}, and not "
+                f"with {now}; start the query with the same columns, or give it its own checkpoint and folder"
+            )
+
     def _checkpointed(self, writer: Any) -> Any:
         place = self._request.checkpoint
         return writer if place is None else writer.option("checkpointLocation", place)
 
-    def _committing(self, files: DataFrame, form: ParquetForm, committed: Callable[[], None] | None) -> Any:
+    def _committing(self, files: DataFrame, form: ParquetForm, before: Callable[[], None] | None) -> Any:
         commit = BatchCommit(self.choice.folder, _log_settings(self._spark))
         place = self._request.checkpoint
         assert place is not None, "tasks write only with a checkpoint"
@@ -113,15 +126,16 @@ class ResultSink:
                 query[:] = query or [query_id(self._spark, place)]
             if not found and commit.is_first():  # so that readers find columns, as in files of Spark's sink
                 found = StagedFiles(form, query[0], batch, 0).close(also_empty=True)
-            commit.commit(query[0], batch, found)
-            if committed is not None:
+            if found and before is not None:
                 with recognizable_errors():
-                    committed()
+                    before()
+            commit.commit(query[0], batch, found)
 
         return self._checkpointed(files.writeStream.foreachBatch(batch_ended).outputMode("append"))
 
     def _form(self, columns: StructType) -> ParquetForm:
         request, spark = self._resolved(columns.names), self._spark
+        self._columns = tuple((field.name, field.dataType.simpleString()) for field in columns)
         fields = []
         refuse_unknown_types(columns)
         for field in columns:
@@ -146,7 +160,7 @@ class ResultSink:
     def pinned(self) -> Any:
         """Pin the choice in a new checkpoint. It is removed again if the query does not start."""
         choice, place = self.choice, self._request.checkpoint
-        if not choice.by_tasks or not choice.is_new:
+        if not choice.by_tasks or choice.pinned is not None:
             yield
             return
         assert place is not None
@@ -159,7 +173,7 @@ class ResultSink:
                 f"path={self._request.path!r} is a folder that cannot be written to: {error.strerror}; give another, "
                 "or let this user write to it"
             ) from error
-        pin_sink(self._spark, place, PinnedSink(choice.folder, self._request.partition_by))
+        pin_sink(self._spark, place, PinnedSink(choice.folder, self._request.partition_by, self._columns))
         try:
             yield
         except Exception:  # not if the user interrupts, when the query may run already

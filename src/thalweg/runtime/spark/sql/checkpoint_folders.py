@@ -171,9 +171,10 @@ def opened_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def file_errors(path: str) -> Iterator[None]:
+def file_errors(path: str, *, writes: bool = False) -> Iterator[None]:
     """Raise errors of Hadoop's file systems as a PlanError, or as a CheckpointError if a checksum is wrong. Spark must
-    recognize interruptions of a query that is stopped, so these stay as they are."""
+    recognize interruptions of a query that is stopped, so these stay as they are. `writes`: whether it writes."""
+    failed = cannot_write if writes else _cannot_open
     try:
         yield
     except Py4JJavaError as error:
@@ -182,9 +183,14 @@ def file_errors(path: str) -> Iterator[None]:
             raise
         if java.getClass().getSimpleName() == "ChecksumException":
             raise damaged(path) from error
-        raise _cannot_open(path, java.getMessage() or java.toString()) from error
+        raise failed(path, java.getMessage() or java.toString()) from error
     except PySparkException as error:  # PySpark has a class for some errors of Java
-        raise _cannot_open(path, str(error).partition("\n")[0]) from error
+        raise failed(path, str(error).partition("\n")[0]) from error
+
+
+def cannot_write(path: str, why: str) -> PlanError:
+    """Return the error for a file of a checkpoint that cannot be written."""
+    return PlanError(f"Spark cannot write {path!r}: {why}; free space on its disk, or let this user write to it")
 
 
 def _cannot_open(path: str, why: str) -> PlanError:

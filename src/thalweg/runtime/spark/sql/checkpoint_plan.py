@@ -64,12 +64,22 @@ def content_of(spark: SparkSession, checkpoint: str, question: str) -> Mapping[s
             f"to {READ[-1]}; use the version that created it, or give this query its own checkpoint"
         )
     if found.get("query") != question:
-        raise CheckpointError(
-            f"the checkpoint {checkpoint} belongs to another query, whose state this one cannot use:\n"
-            f"  {found.get('text')}{_with_values(found.get('args'))}\n"
-            "Give this query its own checkpoint, or start the other one again"
-        )
+        raise _another_query(checkpoint, found)
     return found
+
+
+def refuse_query(spark: SparkSession, checkpoint: str) -> None:
+    """Raise a CheckpointError if a checkpoint belongs to a query of a session."""
+    if lines := lines_of(spark, _path(checkpoint)):
+        raise _another_query(checkpoint, parsed(_path(checkpoint), lines[0]))
+
+
+def _another_query(checkpoint: str, found: Mapping[str, Any]) -> CheckpointError:
+    return CheckpointError(
+        f"the checkpoint {checkpoint} belongs to another query, whose state this one cannot use:\n"
+        f"  {found.get('text')}{_with_values(found.get('args'))}\n"
+        "Give this query its own checkpoint, or start the other one again"
+    )
 
 
 def filter_places(found: Mapping[str, Any]) -> FilterPlaces | None:
