@@ -36,6 +36,15 @@ if TYPE_CHECKING:
     from thalweg.runtime.spark.sink.result_sink import ResultSink
 
 
+_OF_SPARK = {
+    "checkpointLocation": "use checkpoint=",
+    "partitionBy": "use options={'partitionBy': [...]}",
+    "queryName": "use name=",
+    "outputMode": "leave it out, because results are always appended",
+}
+"""What users of `writeStream` may give to `Join.start`."""
+
+
 def join(
     on: str,
     window: Length | Mapping[str, Length],
@@ -386,6 +395,9 @@ class Join(AdaptiveBase):
             raise PlanError(
                 f"start(): {taken[0]!r} is an argument of start, so no stream can have this name; rename it in on="
             )
+        for argument, instead in _OF_SPARK.items():
+            if argument in streams and argument not in self._plan.graph.aliases:
+                raise PlanError(f"start() has no argument {argument}: {instead}")
         if not any(getattr(df, "isStreaming", False) for df in streams.values()):
             raise PlanError("start() needs a streaming DataFrame; write finished data with j(...).write")
         kind = format or ("parquet" if path is not None else None)

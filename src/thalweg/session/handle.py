@@ -274,6 +274,11 @@ class StreamRun(_RunHandle):
         """The progress of the last micro-batch, as Spark reports it."""
         return self.streaming_query.lastProgress
 
+    @property
+    def recentProgress(self) -> Any:  # noqa: N802
+        """The progress of the last micro-batches, as Spark reports them."""
+        return self.streaming_query.recentProgress
+
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Wait until the query ends, or for `timeout` seconds. Raise the error that ended it."""
         from thalweg.runtime.spark.sql.failures import run

@@ -17,7 +17,7 @@ import pytest
 from tests.runtime.sink.folder_readers import listed, logged
 from tests.runtime.sink.interrupted import Killed, interrupted_at, killed_at
 from thalweg.errors import QueryError
-from thalweg.runtime.sink.batch_commit import BatchCommit, forget_emptied, owner_of, withdraw_interrupted
+from thalweg.runtime.sink.batch_commit import BatchCommit, disown_unused, forget_emptied, owner_of, withdraw_interrupted
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
@@ -147,7 +147,7 @@ def test_an_entry_of_another_query_without_results(tmp_path: Path, batch: int) -
 def test_a_list_that_was_lost_after_its_commit(
     tmp_path: Path, batch: int, has_results: bool, content: str | None
 ) -> None:
-    """The log says whose micro-batch it is, unless that has no results and nothing says that it was run."""
+    """The log says whose micro-batch it is, unless that has no results."""
     commits = BatchCommit(str(tmp_path), LOG)
     for earlier in range(batch):
         commits.commit(QUERY, earlier, staged(tmp_path, earlier, 3))
@@ -156,10 +156,11 @@ def test_a_list_that_was_lost_after_its_commit(
     path.unlink()
     if content is not None:
         path.write_text(content)
-    if has_results or (content is not None and batch == 1):
-        assert not commits.commit(QUERY, batch, staged(tmp_path, batch, 5))
-        assert listed(tmp_path) == logged(tmp_path)
-    else:
+    again = staged(tmp_path, batch, 5) if has_results else []
+    assert not commits.commit(QUERY, batch, again)
+    assert listed(tmp_path) == logged(tmp_path)
+    assert orphans(tmp_path) == []
+    if not has_results:  # a micro-batch that is run again gives the same
         with pytest.raises(QueryError, match="another query has written to the folder"):
             commits.commit(QUERY, batch, staged(tmp_path, batch, 5))
 
@@ -186,6 +187,44 @@ def test_results_of_an_interrupted_commit_are_withdrawn_before_spark_writes_them
     # should tasks write again after all, nothing is missing
     assert BatchCommit(str(tmp_path), LOG).commit(QUERY, batch, staged(tmp_path, batch, 5, by))
     assert listed(tmp_path) == logged(tmp_path) == before + numbers(batch)
+
+
+@pytest.mark.parametrize("by", [(), ("day",)])
+def test_an_empty_list_of_a_micro_batch_that_is_not_in_the_log(tmp_path: Path, by: tuple[str, ...]) -> None:
+    """The folder was emptied but for its hidden files, and the checkpoint is an old copy, which has more input now."""
+    commits = BatchCommit(str(tmp_path))
+    commits.commit(QUERY, 0, staged(tmp_path, 0, 3, by))
+    commits.commit(QUERY, 1, [])
+    for path in tmp_path.iterdir():
+        if path.name != ".thalweg":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert (tmp_path / ".thalweg" / "1.json").read_text() == "[]"
+    assert commits.commit(QUERY, 1, staged(tmp_path, 1, 3, by))
+    assert listed(tmp_path) == logged(tmp_path) == numbers(1)
+
+
+def test_a_folder_belongs_to_a_query_from_its_start_unless_it_has_no_results(tmp_path: Path) -> None:
+    BatchCommit(str(tmp_path)).claim(QUERY)
+    with pytest.raises(QueryError, match="results of another query"):
+        BatchCommit(str(tmp_path)).claim("another")
+    assert disown_unused(str(tmp_path))
+    BatchCommit(str(tmp_path)).claim("another")
+    assert disown_unused(str(tmp_path))
+    BatchCommit(str(tmp_path)).commit(QUERY, 0, [])
+    assert not disown_unused(str(tmp_path))
+    assert owner_of(str(tmp_path)) == QUERY
+
+
+@pytest.mark.parametrize("step", ["_move", "_clean_up"])
+def test_a_folder_of_an_interrupted_commit_is_not_disowned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    files = staged(tmp_path, 0, 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(BatchCommit, step, full)
+        with pytest.raises(QueryError):
+            BatchCommit(str(tmp_path)).commit(QUERY, 0, files)
+    assert not disown_unused(str(tmp_path))
 
 
 def test_a_log_entry_that_was_removed(tmp_path: Path) -> None:

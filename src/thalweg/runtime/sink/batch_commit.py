@@ -57,6 +57,16 @@ def forget_emptied(folder: str) -> None:
     shutil.rmtree(hidden)
 
 
+def disown_unused(folder: str) -> bool:
+    """Remove the owner of a folder if it has no results there, not even of an interrupted commit. Return whether that
+    is so."""
+    hidden = os.path.join(folder, HIDDEN)
+    if SinkLog(folder).latest() is not None or any(name.endswith(".json") for name in os.listdir(hidden)):
+        return False
+    os.unlink(os.path.join(hidden, OWNER))
+    return True
+
+
 def withdraw_interrupted(folder: str) -> None:
     """Remove the visible files of micro-batches whose commit was interrupted before they were in the log: Spark's sink
     will write their results again, under other names. The folder must have an owner."""
@@ -101,10 +111,10 @@ class BatchCommit:
     def _commit(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
         # the log before any result: where it is missing, Spark's readers list the files
         make_folders(self._folder, HIDDEN, LOG)
-        self._claim(query)
+        self.claim(query)
         latest = self._log.latest()
         if latest is not None and batch <= latest:
-            self._refuse_foreign_log(query, batch, latest)
+            self._refuse_foreign_log(query, batch, latest, files)
             self._clean_up(batch)
             return False
         decided = self._decide(query, batch, files)
@@ -118,9 +128,10 @@ class BatchCommit:
         self._clean_up(batch)
         return True
 
-    def _claim(self, query: str) -> None:
+    def claim(self, query: str) -> None:
         """Raise a QueryError if the folder has the results of another query. The numbers of its micro-batches would be
         taken for those of this one."""
+        make_folders(self._folder, HIDDEN)
         if owner_of(self._folder) is None:
             with suppress(FileNotFoundError):  # an empty one
                 os.unlink(self._hidden(OWNER))
@@ -131,29 +142,26 @@ class BatchCommit:
                 "checkpoint; give this query a new folder, or start it from the checkpoint of these results"
             )
 
-    def _refuse_foreign_log(self, query: str, batch: int, latest: int) -> None:
+    def _refuse_foreign_log(self, query: str, batch: int, latest: int, files: Sequence[StagedFile]) -> None:
         """Raise a QueryError if the log has other results under this number. Spark runs only the newest one again."""
-        if batch < latest or not self._is_in_log(query, batch):
+        if batch < latest or not self._is_in_log(query, batch, files):
             raise QueryError(
                 f"the folder {self._folder} has results up to micro-batch {latest}, and the checkpoint of this query "
                 f"is at micro-batch {batch}: another query has written to the folder, or the checkpoint is an old "
                 "copy. Start this query with a new folder and a new checkpoint"
             )
 
-    def _is_in_log(self, query: str, batch: int) -> bool:
-        """Whether the newest micro-batch of the log is of this query. Its list stays until the next commit."""
-        is_lost = False
-        try:
+    def _is_in_log(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
+        """Whether the newest micro-batch of the log is that of this query, so that these files are not needed."""
+        decided = None
+        with suppress(FileNotFoundError):  # it stays until the next commit, unless the hidden folder was removed
             decided = _listed(self._hidden(f"{batch}.json"))
-        except FileNotFoundError:
-            decided, is_lost = None, True
         names = self._log.names_of(batch)
         if decided is not None:
             missing = {os.path.basename(file.final) for file in decided}
             missing.difference_update(names)
             return not missing
-        found = list(names)
-        return any(is_result(name, query, batch) for name in found) or not (found or is_lost)
+        return not files or any(is_result(name, query, batch) for name in names)
 
     def _decide(self, query: str, batch: int, files: Sequence[StagedFile]) -> Sequence[StagedFile]:
         """Return the files that are the results of the micro-batch."""
@@ -161,13 +169,12 @@ class BatchCommit:
         content = [json.dumps([asdict(file) for file in files]).encode()]
         while not create_once(self._folder, f"{HIDDEN}/{batch}.json", content):
             decided = _listed(path)
-            # in this order, because another process may move a file in between
-            if decided is not None and all(
-                self._is_there(each.staged) or self._is_there(each.final) for each in decided
-            ):
+            # in this order, because another process may move a file in between; an empty list may be that of a
+            # micro-batch whose entry in the log was removed, and deciding it again gives the same
+            if decided and all(self._is_there(each.staged) or self._is_there(each.final) for each in decided):
                 return decided
             # files of the earlier run, or its list, were lost, and nothing of it is in Spark's log
-            moved = self._visible(query, batch) if decided is None else [each.final for each in decided]
+            moved = [each.final for each in decided] if decided else self._visible(query, batch)
             for name in moved:
                 with suppress(FileNotFoundError):
                     os.unlink(self._path(name))

@@ -304,3 +304,44 @@ def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path
         tw.join(on="a.k = name.k", window="5 seconds", time="ts").start(**run, a=frames["a"])
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "checkpoint").exists()
+
+
+def test_a_folder_belongs_to_the_first_query_that_is_started(spark: SparkSession, tmp_path: Path) -> None:
+    streams = pairs(tmp_path)
+    first = session(spark, streams).query(PAIRS).start(**{**places(tmp_path), "trigger": "1 hour"})
+    try:
+        with pytest.raises(tw.PlanError, match=r"/out' is the folder of the query [-0-9a-f]*, which is running; give"):
+            session(spark, streams).query(PAIRS).start(**{**places(tmp_path), "checkpoint": tmp_path / "other"})
+    finally:
+        first.stop()
+
+
+def test_a_folder_of_a_query_without_results_is_free(spark: SparkSession, tmp_path: Path) -> None:
+    """It was started by mistake, and has ended."""
+    streams = files(tmp_path, {alias: [rows([0])] for alias in "ab"})
+    for each in streams.values():
+        (each.folder / "part-000.parquet").rename(each.folder / ".hidden")
+    session(spark, streams).query(PAIRS).start(**places(tmp_path)).awaitTermination(120)
+    for each in streams.values():
+        (each.folder / ".hidden").rename(each.folder / "part-000.parquet")
+    given = {**places(tmp_path), "checkpoint": tmp_path / "other"}
+    session(spark, streams).query(PAIRS).start(**given).awaitTermination(120)
+    assert found(tmp_path) == [(0, 0)]
+    with pytest.raises(tw.PlanError, match="or empty the folder"):
+        session(spark, streams).query(PAIRS).start(**{**given, "checkpoint": tmp_path / "third"})
+
+
+@pytest.mark.parametrize("name", ["compresion", "partition_by", "max_records_per_file"])
+def test_a_misspelled_option_is_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Spark's sink would ignore it."""
+    with pytest.raises(tw.PlanError, match=f"'{name}' is not an option of Parquet files .did you mean '[a-zA-Z]*'"):
+        reason(spark, tmp_path, options={name: "1"})
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("name", ["checkpointLocation", "partitionBy", "queryName", "outputMode"])
+def test_arguments_of_spark_s_writer_have_other_names_here(tmp_path: Path, name: str) -> None:
+    j = tw.join(on="a.k = b.k", window="5 seconds", time="ts")
+    given: dict[str, Any] = {name: "x"}
+    with pytest.raises(tw.PlanError, match=rf"start\(\) has no argument {name}: "):
+        j.start(path=tmp_path / "out", **given)

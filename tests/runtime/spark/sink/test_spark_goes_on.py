@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+import thalweg as tw
 from tests.runtime.spark.deployments.join_files import expected_results, write_streams
 from tests.runtime.spark.deployments.one_join import counts, join, start
 from tests.runtime.spark.sink.test_written_by_tasks import by_duckdb, by_spark, by_spark_stream, run
@@ -66,5 +67,8 @@ def test_spark_s_sink_continues_after_an_interrupted_commit(
     visible = by_duckdb(spark, tmp_path / "out")
     assert len(by_spark(spark, tmp_path / "out")) < len(visible) < len(expected)
     (tmp_path / "checkpoint" / "thalweg-sink").unlink()
+    with pytest.raises(tw.PlanError, match="sink='tasks' is not possible"):
+        run(spark, tmp_path, j, sink="tasks")
+    assert by_duckdb(spark, tmp_path / "out") == visible
     run(spark, tmp_path, j, sink="spark")
     assert by_spark(spark, tmp_path / "out") == by_duckdb(spark, tmp_path / "out") == expected

@@ -264,7 +264,7 @@ def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
             )
     missing = [alias for alias in aliases if alias not in frames]
     if missing:
-        raise PlanError(f"there is no DataFrame for {', '.join(missing)}; call j({missing[0]}=df, ...)")
+        raise PlanError(f"there is no DataFrame for {', '.join(missing)}; add {missing[0]}=df to the call")
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -6,6 +6,7 @@ driver and all workers have, and if nothing after the join needs Spark. A checkp
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ from pyspark.sql.types import (
 )
 
 from thalweg.errors import CheckpointError, PlanError
-from thalweg.runtime.sink.batch_commit import forget_emptied, owner_of, withdraw_interrupted
+from thalweg.runtime.sink.batch_commit import disown_unused, forget_emptied, owner_of
 from thalweg.runtime.sink.parquet_form import CODECS
 from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
@@ -44,7 +45,7 @@ from thalweg.runtime.spark.joins.task_sink import NeedsSparkSinkError
 from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink, query_id, refuse_lost_pin
 from thalweg.runtime.spark.sink.request import SPARK, TASKS, SinkRequest
 from thalweg.runtime.spark.sink.shared_folder import not_shared
-from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path
+from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path, running_query
 from thalweg.runtime.spark.sql.requirements import spark_errors
 
 _PLAIN = (
@@ -53,6 +54,8 @@ _PLAIN = (
 )  # fmt: skip
 _OPTIONS = {"compression", "parquet.compression", "maxrecordsperfile"}
 """The options of Spark's sink that tasks understand, in lower case."""
+_SPELLED = ("compression", "maxRecordsPerFile", "partitionBy", "path", "checkpointLocation")
+"""The names that a misspelled option is compared with."""
 _CODECS_OF_SPARK = ("lz4", "lzo", "brotli")
 FILE_FORMATS = {"parquet", "orc", "json", "csv", "text", "avro"}
 """The formats that Spark's file sink writes."""
@@ -78,7 +81,7 @@ class SinkChoice:
     by_tasks: bool
     why: str
     folder: str = ""
-    """The folder on the disk, if tasks write."""
+    """The folder on the disk, if tasks write, or if Spark's sink takes it over from tasks."""
     pinned: PinnedSink | None = None
     """What the checkpoint was created with; None if it is new."""
 
@@ -91,9 +94,9 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
     reason = obstacle or _obstacle(spark, request)
     if pinned is not None:
         return _continued(spark, request, pinned, reason)
-    _refuse_other_results(spark, request)
+    taken_over = _folder_of_earlier_results(spark, request)
     if request.asked == SPARK:
-        return SinkChoice(False, "sink='spark' asks for it")
+        return SinkChoice(False, "sink='spark' asks for it", taken_over)
     or_new = ""
     if reason is None:
         assert request.checkpoint is not None
@@ -107,9 +110,9 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
             raise PlanError(
                 f"sink='tasks' is not possible: {reason}; leave sink= out to let Spark write the results{or_new}"
             )
-        return SinkChoice(False, reason)
+        return SinkChoice(False, reason, taken_over)
     folder = folder_of(spark, request)
-    with _readable(request):
+    with readable(request):
         if SinkLog(folder).latest() is not None:
             raise _other_results(request)
     disk = "a local disk" if on_one_machine(spark) else "a disk that the driver and the workers share"
@@ -122,38 +125,62 @@ def _refuse_wrong_options(spark: SparkSession, request: SinkRequest) -> None:
     if request.kind.lower() != "parquet":
         return
     max_rows(spark, request)
+    for name in request.options:
+        if name.lower() not in _OPTIONS and (meant := _meant(name)) is not None:
+            raise PlanError(
+                f"options: {name!r} is not an option of Parquet files (did you mean {meant!r}?); correct or remove it"
+            )
     if (codec := compression(spark, request)) not in (*CODECS, *_CODECS_OF_SPARK):
         raise PlanError(
             f"compression={codec!r} is not a codec of Parquet files; use one of {', '.join((*CODECS, 'lz4'))}"
         )
 
 
-def _refuse_other_results(spark: SparkSession, request: SinkRequest) -> None:
-    """Raise a PlanError if tasks have written the results of another query to the folder: Spark's sink would take its
-    micro-batches for its own, and leave them out. Raise it too if the path is a file."""
+def _folder_of_earlier_results(spark: SparkSession, request: SinkRequest) -> str:
+    """Return the folder if tasks have written earlier results of this query to it; otherwise an empty text. Raise a
+    PlanError if they are those of another query: Spark's sink would take its micro-batches for its own, and leave them
+    out. Raise it too if the path is a file."""
     if request.path is None or not hasattr(spark, "_jvm") or request.kind.lower() not in FILE_FORMATS:
-        return
+        return ""
     folder = folder_of(spark, request)
     if not folder.startswith("/"):
-        return
+        return ""
     if os.path.lexists(folder) and not os.path.isdir(folder):
         kind = "a file" if os.path.exists(folder) else "a link to nothing"
         raise PlanError(f"path={request.path!r} is {kind}; give a folder")
-    with _readable(request):
+    with readable(request):
         forget_emptied(folder)
         owner = owner_of(folder)
     if owner is None:
-        return
+        return ""
+    if (other := running_query(spark, owner)) is not None:
+        raise PlanError(
+            f"path={request.path!r} is the folder of the query {other}, which is running; give this query another one"
+        )
     place = request.checkpoint
     if place is None or not is_begun(spark, place) or query_id(spark, place) != owner:
+        with readable(request):
+            if disown_unused(folder):
+                return ""
         raise _other_results(request)
     refuse_lost_pin(spark, place)
-    with _readable(request):
-        withdraw_interrupted(folder)  # Spark's sink runs this micro-batch again
+    return folder
+
+
+def _meant(option: str) -> str | None:
+    """Return the option that a name is a misspelling of; None if it is similar to none.
+
+    >>> _meant("compresion"), _meant("partition_by"), _meant("retention")
+    ('compression', 'partitionBy', None)
+    """
+    spelled = {name.lower(): name for name in _SPELLED}
+    close = difflib.get_close_matches(option.lower().replace("_", ""), spelled, n=1, cutoff=0.8)
+    return spelled[close[0]] if close else None
 
 
 @contextmanager
-def _readable(request: SinkRequest) -> Iterator[None]:
+def readable(request: SinkRequest) -> Iterator[None]:
+    """Raise errors of the disk as a PlanError that names the folder of the results."""
     try:
         yield
     except OSError as error:
@@ -166,7 +193,7 @@ def _readable(request: SinkRequest) -> Iterator[None]:
 def _other_results(request: SinkRequest) -> PlanError:
     return PlanError(
         f"path={request.path!r} has results of another query (in {LOG_NAME}), and this one has another checkpoint; "
-        "give it a new folder, or the checkpoint of these results"
+        "give it a new folder, or the checkpoint of these results, or empty the folder"
     )
 
 
@@ -184,13 +211,13 @@ def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, re
             "leave sink='spark' out, or give this query its own checkpoint and folder"
         )
     folder = folder_of(spark, request)
-    now = tuple(map(str.lower, request.partition_by))
     if os.path.realpath(pinned.folder) != os.path.realpath(folder):
         raise CheckpointError(
             f"the checkpoint {place} belongs to results in {pinned.folder}, and not in {folder}; start the query with "
             "the same path, or give it its own checkpoint"
         )
-    if tuple(map(str.lower, pinned.partition_by)) != now:
+    by, now = (tuple(map(str.lower, names)) for names in (pinned.partition_by, request.partition_by))
+    if by != now and SinkLog(folder).latest() is not None:  # otherwise there are no results yet
         raise CheckpointError(
             f"the checkpoint {place} belongs to results with partitionBy={list(pinned.partition_by)}, and not with "
             f"{list(request.partition_by)}; start the query with the same columns, or give it its own checkpoint and "
@@ -227,7 +254,7 @@ def _obstacle(spark: SparkSession, request: SinkRequest) -> str | None:
         return "Parquet encryption is configured, and only Spark can encrypt files"
     for name in request.options:
         if name.lower() not in _OPTIONS:
-            return f"only Spark's sink supports the option {name}"
+            return f"tasks do not know the option {name}"
     for name, followed in _SETTINGS.items():
         found = spark.conf.get(name, None)
         if found is not None and found.lower() not in followed:

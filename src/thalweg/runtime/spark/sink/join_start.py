@@ -12,7 +12,6 @@ from thalweg.errors import PlanError
 from thalweg.runtime.spark.joins.attach import SparkJoinLayout
 from thalweg.runtime.spark.joins.task import described
 from thalweg.runtime.spark.joins.task_sink import SinkFor
-from thalweg.runtime.spark.sink.pinned_join import PinnedJoin
 from thalweg.runtime.spark.sink.request import SinkRequest
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.checkpoint_plan import refuse_query
@@ -38,19 +37,15 @@ def start_join(
         raise PlanError("trigger='auto' is for queries of a session; give an interval, such as '10 seconds'")
     left = dict(options)
     place = checkpoint_of(spark, checkpoint, left, path, name)
-    pin = None
     if place is not None:
         refuse_query(spark, place)
-    if place is not None and hasattr(spark, "_jvm"):
-        query = described(layout.binding, layout.partitioning, len(layout.buckets))
-        pin = PinnedJoin(spark, place, query, layout.binding.tick_ns)
-        pin.check()
-    opened = ResultSink(spark, SinkRequest.of(kind, path, left, place, sink), None)
+    join = described(layout.binding, layout.partitioning, len(layout.buckets))
+    opened = ResultSink(spark, SinkRequest.of(kind, path, left, place, sink), None, join, layout.binding.tick_ns)
 
     def unchanged(joined: StructType) -> tuple[StructType, None]:
         return joined, None
 
-    writer = opened.writer(made, unchanged, None if pin is None else pin.keep)
+    writer = opened.writer(made, unchanged)
     if name is not None:
         writer = writer.queryName(name)
     writer = triggered(writer, trigger)

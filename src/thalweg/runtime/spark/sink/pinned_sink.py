@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
@@ -22,8 +21,6 @@ class PinnedSink:
 
     folder: str
     partition_by: tuple[str, ...]
-    columns: tuple[tuple[str, str], ...] | None = None
-    """The names and types of the results; None if an earlier version has written the file."""
 
 
 def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
@@ -39,10 +36,8 @@ def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
             f"{FORMAT}; use the version that created it, or give this query its own checkpoint"
         )
     match found:
-        case {"folder": str(folder), "partitionBy": [*by], **more}:
-            columns = more.get("columns")
-            with suppress(TypeError, ValueError):
-                return PinnedSink(folder, tuple(by), columns and tuple((name, kind) for name, kind in columns))
+        case {"folder": str(folder), "partitionBy": [*columns]}:
+            return PinnedSink(folder, tuple(columns))
     raise damaged(_path(checkpoint))
 
 
@@ -54,7 +49,7 @@ def refuse_lost_pin(spark: SparkSession, checkpoint: str) -> None:
 
 def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
     """Write the file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
-    content = {"format": FORMAT, "folder": sink.folder, "partitionBy": sink.partition_by, "columns": sink.columns}
+    content = {"format": FORMAT, "folder": sink.folder, "partitionBy": list(sink.partition_by)}
     place, files = opened_path(spark, _path(checkpoint))
     with file_errors(_path(checkpoint)):
         # a process that was killed while it wrote the file has left it empty

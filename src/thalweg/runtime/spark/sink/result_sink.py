@@ -12,10 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from thalweg.errors import CheckpointError, PlanError
+from thalweg.errors import PlanError
 from thalweg.formatting import plural
 from thalweg.plan.window import length_of
-from thalweg.runtime.sink.batch_commit import BatchCommit
+from thalweg.runtime.sink.batch_commit import BatchCommit, withdraw_interrupted
 from thalweg.runtime.sink.hidden_folder import make_folders, try_to_write
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.partition_folders import can_partition
@@ -30,10 +30,12 @@ from thalweg.runtime.spark.sink.choice import (
     choose_sink,
     compression,
     max_rows,
+    readable,
     refuse_unknown_types,
     writes_int96,
 )
 from thalweg.runtime.spark.sink.interrupted_job import recognizable_errors
+from thalweg.runtime.spark.sink.pinned_results import PinnedResults
 from thalweg.runtime.spark.sink.pinned_sink import (
     PinnedSink,
     pin_sink,
@@ -50,28 +52,34 @@ ROW_METADATA, VERSION = "org.apache.spark.sql.parquet.row.metadata", "org.apache
 class ResultSink:
     """The sink of one start of a query."""
 
-    def __init__(self, spark: SparkSession, request: SinkRequest, obstacle: str | None) -> None:
-        """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results."""
+    def __init__(
+        self, spark: SparkSession, request: SinkRequest, obstacle: str | None, join: str | None = None,
+        tick_ns: int | None = None,
+    ) -> None:  # fmt: skip
+        """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results. `join`, `tick_ns`: the
+        description of a join without a session, as in `PinnedResults`."""
         self._spark, self._request = spark, request
-        self._columns: tuple[tuple[str, str], ...] = ()
-        """Names and types of the results, if tasks write them."""
+        place = request.checkpoint
+        of_checkpoint = place is not None and hasattr(spark, "_jvm")  # otherwise Spark's sink writes
+        self._results = PinnedResults(spark, str(place), join, tick_ns) if of_checkpoint else None
         self.choice: SinkChoice = choose_sink(spark, request, obstacle)
 
     def writer(
         self,
         made: Callable[[SinkFor | None], DataFrame],
         after: Callable[[StructType], tuple[StructType, Any]],
-        before_commit: Callable[[], None] | None = None,
     ) -> Any:
         """Return the DataStreamWriter. `made` returns the DataFrame of the results, or of the files that tasks write.
-        `after` returns the columns of the results, given those of joined rows, and the function that computes them.
-        `before_commit` is called before files that tasks have written become visible."""
+        `after` returns the columns of the results, given those of joined rows, and the function that computes them."""
 
         def sink_for(joined: StructType) -> TaskSink:
             columns, compute = after(joined)
             if compute is not None:
                 refuse_unknown_types(joined)  # conditions and expressions would see other values than in Spark
             forms.append(self._form(columns))
+            assert self._results is not None
+            sensitive = self._is_case_sensitive()
+            self._results.check(columns, self._request.partition_by, case_sensitive=sensitive)
             return TaskSink(forms[-1], compute)
 
         forms: list[ParquetForm] = []
@@ -80,13 +88,12 @@ class ResultSink:
                 files = made(sink_for)
             except NeedsSparkSinkError as error:
                 if self._request.asked == TASKS or self.choice.pinned is not None:
-                    raise PlanError(f"tasks cannot write these results: {error}; leave sink= out, or use a new "
-                                    "checkpoint") from None  # fmt: skip
+                    instead = "leave sink= out" if self.choice.pinned is None else "use a new checkpoint and folder"
+                    raise PlanError(f"tasks cannot write these results: {error}; {instead}") from None
                 self.choice = SinkChoice(False, str(error))
             else:
                 self._refuse_source_folder(files)
-                self._refuse_other_columns()
-                return self._committing(files, forms[-1], before_commit)
+                return self._committing(files, forms[-1])
         results = made(None)
         self._refuse_source_folder(results)
         request = self._resolved(results.columns)
@@ -100,42 +107,33 @@ class ResultSink:
         if request.path is not None and request.kind.lower() in FILE_FORMATS:
             refuse_source_folder(results, request.path)
 
-    def _refuse_other_columns(self) -> None:
-        """Raise a CheckpointError if the earlier results have other columns: readers would find both in one folder."""
-        pinned = self.choice.pinned
-        if pinned is not None and pinned.columns is not None and sorted(pinned.columns) != sorted(self._columns):
-            earlier, now = (", ".join(map(" ".join, columns)) for columns in (pinned.columns, self._columns))
-            raise CheckpointError(
-                f"the checkpoint {self._request.checkpoint} belongs to results with the columns {earlier}, and not "
-                f"with {now}; start the query with the same columns, or give it its own checkpoint and folder"
-            )
-
     def _checkpointed(self, writer: Any) -> Any:
         place = self._request.checkpoint
         return writer if place is None else writer.option("checkpointLocation", place)
 
-    def _committing(self, files: DataFrame, form: ParquetForm, before: Callable[[], None] | None) -> Any:
+    def _committing(self, files: DataFrame, form: ParquetForm) -> Any:
         commit = BatchCommit(self.choice.folder, _log_settings(self._spark))
-        place = self._request.checkpoint
+        place, results = self._request.checkpoint, self._results
         assert place is not None, "tasks write only with a checkpoint"
+        assert results is not None
         query: list[str] = []
 
         def batch_ended(df: DataFrame, batch: int) -> None:
             with recognizable_errors():  # only rows of the successful attempt of each task arrive
                 found = [StagedFile.from_json(row[0]) for row in df.select(FILE).collect()]
                 query[:] = query or [query_id(self._spark, place)]
-            if not found and commit.is_first():  # so that readers find columns, as in files of Spark's sink
+            is_first = not found and commit.is_first()
+            if is_first:  # so that readers find columns, as in files of Spark's sink
                 found = StagedFiles(form, query[0], batch, 0).close(also_empty=True)
-            if found and before is not None:
+            if found or is_first:
                 with recognizable_errors():
-                    before()
+                    results.keep()
             commit.commit(query[0], batch, found)
 
         return self._checkpointed(files.writeStream.foreachBatch(batch_ended).outputMode("append"))
 
     def _form(self, columns: StructType) -> ParquetForm:
         request, spark = self._resolved(columns.names), self._spark
-        self._columns = tuple((field.name, field.dataType.simpleString()) for field in columns)
         fields = []
         refuse_unknown_types(columns)
         for field in columns:
@@ -152,9 +150,11 @@ class ResultSink:
         )  # fmt: skip
 
     def _resolved(self, columns: Sequence[str]) -> SinkRequest:
-        sensitive = is_on(self._spark, "spark.sql.caseSensitive", default="false")
-        self._request = self._request.resolved(columns, case_sensitive=sensitive)
+        self._request = self._request.resolved(columns, case_sensitive=self._is_case_sensitive())
         return self._request
+
+    def _is_case_sensitive(self) -> bool:
+        return is_on(self._spark, "spark.sql.caseSensitive", default="false")
 
     @contextmanager
     def pinned(self) -> Any:
@@ -173,7 +173,7 @@ class ResultSink:
                 f"path={self._request.path!r} is a folder that cannot be written to: {error.strerror}; give another, "
                 "or let this user write to it"
             ) from error
-        pin_sink(self._spark, place, PinnedSink(choice.folder, self._request.partition_by, self._columns))
+        pin_sink(self._spark, place, PinnedSink(choice.folder, self._request.partition_by))
         try:
             yield
         except Exception:  # not if the user interrupts, when the query may run already
@@ -182,8 +182,20 @@ class ResultSink:
 
     def start(self, writer: Any) -> Any:
         """Return the running query of a writer."""
-        path = None if self.choice.by_tasks else self._request.path
-        return writer.start(path) if path is not None else writer.start()
+        folder = self.choice.folder
+        if not self.choice.by_tasks:
+            if folder:
+                with readable(self._request):
+                    withdraw_interrupted(folder)  # Spark's sink runs this micro-batch again
+            path = self._request.path
+            return writer.start(path) if path is not None else writer.start()
+        query = writer.start()
+        try:  # so that another query is refused at its start, and not at its first commit
+            BatchCommit(folder).claim(str(query.id))
+        except Exception:
+            query.stop()
+            raise
+        return query
 
     def sentences(self, buckets: int, trigger: str | Mapping[str, Any] | None) -> tuple[str, ...]:
         """Return who writes the results and why, and how many files there will be."""

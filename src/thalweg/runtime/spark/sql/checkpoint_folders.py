@@ -105,6 +105,12 @@ def query_at(spark: SparkSession, checkpoint: str) -> str | None:
         identity = json.loads(lines[0])["id"]
     except (ValueError, KeyError, TypeError):
         return None  # not the checkpoint of a query; Spark reports what is wrong
+    return running_query(spark, identity)
+
+
+def running_query(spark: SparkSession, identity: str) -> str | None:
+    """Return the name or id of the query with this id if it is running, in any session; None if this Spark session
+    knows of no such query."""
     for query in spark.streams.active:
         if str(query.id) == identity:
             return query.name or identity

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, files, rows
-from tests.runtime.spark.sink.test_choice import PAIRS, places, session
+from tests.runtime.spark.sink.test_choice import PAIRS, configured, places, session
 from thalweg.errors import QueryError
 from thalweg.runtime.sink.batch_commit import BatchCommit
-from thalweg.runtime.spark.sink.pinned_join import PinnedJoin
+from thalweg.runtime.sink.sink_log import SinkLog
+from thalweg.runtime.spark.sink.pinned_results import PinnedResults
 
-PINNED = "thalweg-join"
+PINNED = "thalweg-results"
 
 
 def pair(**given: Any) -> tw.Join:
@@ -64,7 +68,7 @@ def test_a_join_whose_tasks_have_failed_binds_no_other(spark: SparkSession, tmp_
     assert not (tmp_path / "checkpoint" / PINNED).exists()
     started(spark, pair(), streams, tmp_path)
     assert len(pairs_in(tmp_path)) == 4
-    assert "window of 5000000 ticks" in json.loads((tmp_path / "checkpoint" / PINNED).read_text())["query"]
+    assert "window of 5000000 ticks" in json.loads((tmp_path / "checkpoint" / PINNED).read_text())["join"]
 
 
 @pytest.mark.parametrize("step", ["_move", "_clean_up"], ids=["before files are visible", "after the log"])
@@ -103,38 +107,114 @@ def test_other_columns_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     assert pairs_in(tmp_path) == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"query": 5}'])
+COLUMNS = StructType([StructField("a", LongType()), StructField("B", StringType())])
+
+
+def described(
+    spark: SparkSession, folder: Path, join: str | None = "one join", by: Sequence[str] = ()
+) -> PinnedResults:
+    pinned = PinnedResults(spark, str(folder), join, 1_000)
+    pinned.check(COLUMNS, by, case_sensitive=False)
+    return pinned
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "{", "[]", "{}", '{"join": 5, "columns": [], "partitionBy": []}',
+        '{"join": "another join", "columns": [["a"]], "partitionBy": []}',
+        '{"join": "another join", "columns": [5], "partitionBy": []}',
+    ],
+)  # fmt: skip
 def test_a_damaged_description_is_written_again(spark: SparkSession, tmp_path: Path, content: str) -> None:
-    """The state has it too."""
+    """The state has that of the join too."""
     (tmp_path / PINNED).write_text(content)
-    one, other = (PinnedJoin(spark, str(tmp_path), query, 1_000) for query in ("one join", "another join"))
-    other.check()
-    one.keep()
-    one.check()
+    described(spark, tmp_path, "a third join")
+    described(spark, tmp_path).keep()
+    described(spark, tmp_path)
     with pytest.raises(tw.CheckpointError, match="it had 'one join'; now there is 'another join'"):
-        other.check()
+        described(spark, tmp_path, "another join")
 
 
 def test_a_description_is_written_once_and_whole(spark: SparkSession, tmp_path: Path) -> None:
-    one, other = (PinnedJoin(spark, str(tmp_path), query, 1_000) for query in ("one join", "another join"))
+    one = described(spark, tmp_path)
     one.keep()
-    other.keep()
-    one.check()
-    with pytest.raises(tw.CheckpointError, match="it had 'one join'; now there is 'another join'"):
-        other.check()
+    one.keep()
     assert {path.name for path in tmp_path.iterdir()} == {PINNED, f".{PINNED}.crc"}
-    (tmp_path / PINNED).write_text('{"query": "another join"}')  # its checksum is that of the first
-    again = PinnedJoin(spark, str(tmp_path), "one join", 1_000)
-    again.keep()
-    again.check()
-    assert json.loads((tmp_path / PINNED).read_text()) == {"query": "one join"}
+    content = {"join": "one join", "columns": [["a", "bigint"], ["B", "string"]], "partitionBy": []}
+    assert json.loads((tmp_path / PINNED).read_text()) == content
+    text = (tmp_path / PINNED).read_text()
+    (tmp_path / PINNED).write_text(text.replace("one", "two"))  # its checksum is that of the first
+    described(spark, tmp_path).keep()
+    assert json.loads((tmp_path / PINNED).read_text()) == content
+
+
+def test_names_are_compared_as_spark_compares_them(spark: SparkSession, tmp_path: Path) -> None:
+    described(spark, tmp_path, by=["a"]).keep()
+    described(spark, tmp_path, by=["A"])
+    for columns, by in ((COLUMNS, ["A"]), (COLUMNS, []), (StructType(COLUMNS.fields[:1]), ["a"])):
+        with pytest.raises(tw.CheckpointError, match=r"a bigint, B string \(partitionBy=\['a'\]\), and not with a"):
+            PinnedResults(spark, str(tmp_path)).check(columns, by, case_sensitive=True)
 
 
 def test_a_description_that_cannot_be_written(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    pinned = PinnedJoin(spark, str(tmp_path / "file"), "a join", 1_000)
+    pinned = described(spark, tmp_path / "file")
     with pytest.raises(tw.PlanError, match=rf"cannot write '{tmp_path}/file/{PINNED}': .*; free space on its disk, or"):
         pinned.keep()
+
+
+@pytest.mark.parametrize("step", ["_clean_up", "add"])
+def test_an_interrupted_first_commit_without_results(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """With partitionBy there is no file either. The next micro-batch of another join would have results."""
+    streams = files(tmp_path, {"a": [rows([0])], "b": [rows([7])]})
+    given: dict[str, Any] = {"options": {"partitionBy": ["a_k"]}}
+
+    def full(*_: Any) -> None:
+        raise QueryError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SinkLog if step == "add" else BatchCommit, step, full)
+        with pytest.raises(StreamingQueryException, match="the disk is full"):
+            started(spark, pair(), streams, tmp_path, **given)
+    with pytest.raises(tw.CheckpointError, match="written by another join"):
+        started(spark, pair(window="9 seconds"), streams, tmp_path, **given)
+    streams["a"].add(rows([8], first_id=1))
+    streams["b"].add(rows([9], first_id=1))
+    started(spark, pair(), streams, tmp_path, **given)
+    found = duckdb.connect().execute(f"SELECT a_id, b_id FROM '{tmp_path}/out/**/*.parquet' ORDER BY ALL").fetchall()
+    assert found == [(1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("start", ["failed", "had no rows"])
+def test_a_start_without_results_binds_no_columns(spark: SparkSession, tmp_path: Path, start: str) -> None:
+    streams = files(tmp_path, {alias: [rows([0, 1])] for alias in "ab"})
+    if start == "failed":
+        with pytest.raises(StreamingQueryException, match="max_matches"):
+            started(spark, pair(select=["a.k"], max_matches=1), streams, tmp_path, options={"partitionBy": ["a_k"]})
+    else:
+        for each in streams.values():
+            (each.folder / "part-000.parquet").rename(each.folder / ".hidden")
+        started(spark, pair(select=["a.k"]), streams, tmp_path, options={"partitionBy": ["a_k"]})
+        for each in streams.values():
+            (each.folder / ".hidden").rename(each.folder / "part-000.parquet")
+    started(spark, pair(), streams, tmp_path)
+    assert len(pairs_in(tmp_path)) == 4
+
+
+def test_columns_that_an_earlier_version_has_not_described(spark: SparkSession, tmp_path: Path) -> None:
+    """The next commit describes them."""
+    streams = files(tmp_path, {alias: [rows([0], ["x"])] for alias in "ab"})
+    join = pair(select=["a.k", "a.id", "b.id"])
+    started(spark, join, streams, tmp_path)
+    (tmp_path / "checkpoint" / PINNED).unlink()
+    for each in streams.values():
+        each.add(rows([1], ["x"], first_id=1))
+    started(spark, join, streams, tmp_path)
+    with pytest.raises(tw.CheckpointError, match=r"with the columns a_k string, a_id .*, and not with a_id bigint"):
+        started(spark, pair(select=["a.id", "b.id"]), streams, tmp_path)
 
 
 def test_the_checkpoint_of_a_session_s_query(spark: SparkSession, tmp_path: Path) -> None:
@@ -142,7 +222,7 @@ def test_the_checkpoint_of_a_session_s_query(spark: SparkSession, tmp_path: Path
     session(spark, streams).query(PAIRS).start(**places(tmp_path)).awaitTermination(120)
     with pytest.raises(tw.CheckpointError, match=r"(?s)belongs to another query, .*SELECT a.id AS a, .*its own checkp"):
         started(spark, pair(), streams, tmp_path)
-    assert not (tmp_path / "checkpoint" / PINNED).exists()
+    assert json.loads((tmp_path / "checkpoint" / PINNED).read_text())["join"] is None
 
 
 def test_a_checkpoint_of_an_earlier_version_continues(spark: SparkSession, tmp_path: Path) -> None:
@@ -154,3 +234,17 @@ def test_a_checkpoint_of_an_earlier_version_continues(spark: SparkSession, tmp_p
     started(spark, pair(), streams, tmp_path)
     assert pairs_in(tmp_path) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert (tmp_path / "checkpoint" / PINNED).exists()
+
+
+def test_partition_columns_whose_names_differ_only_in_case(spark: SparkSession, tmp_path: Path) -> None:
+    table = rows([0]).append_column("ID", pa.array(["p"]))
+    streams = files(tmp_path, {"a": [table], "b": [rows([0])]})
+
+    def run(*by: str) -> None:
+        started(spark, pair(), streams, tmp_path, options={"partitionBy": list(by)})
+
+    with configured(spark, "spark.sql.caseSensitive", "true"):
+        run("a_id")
+        with pytest.raises(tw.CheckpointError, match=r"partitionBy=\['a_id'\].*and not with .*partitionBy=\['a_ID'\]"):
+            run("a_ID")
+        run("a_id")
