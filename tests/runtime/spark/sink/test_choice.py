@@ -331,6 +331,17 @@ def test_a_folder_of_a_query_without_results_is_free(spark: SparkSession, tmp_pa
         session(spark, streams).query(PAIRS).start(**{**given, "checkpoint": tmp_path / "third"})
 
 
+def test_a_folder_whose_owner_is_damaged(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "o" / ".thalweg").mkdir(parents=True)
+    (tmp_path / "o" / "_spark_metadata").mkdir()
+    (tmp_path / "o" / ".thalweg" / "query").write_text("hello")
+    assert reason(spark, tmp_path) == ""  # without results
+    (tmp_path / "o" / ".thalweg" / "query").write_text("hello")
+    (tmp_path / "o" / "_spark_metadata" / "0").write_text("v1")
+    with pytest.raises(tw.PlanError, match="has results of another query"):
+        reason(spark, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["compresion", "partition_by", "max_records_per_file"])
 def test_a_misspelled_option_is_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Spark's sink would ignore it."""

@@ -20,6 +20,7 @@ from tests.runtime.spark.sink.test_choice import PAIRS, configured, places, sess
 from thalweg.errors import QueryError
 from thalweg.runtime.sink.batch_commit import BatchCommit
 from thalweg.runtime.sink.sink_log import SinkLog
+from thalweg.runtime.spark.sink import pinned_results
 from thalweg.runtime.spark.sink.pinned_results import PinnedResults
 
 PINNED = "thalweg-results"
@@ -157,6 +158,19 @@ def test_names_are_compared_as_spark_compares_them(spark: SparkSession, tmp_path
             PinnedResults(spark, str(tmp_path)).check(columns, by, case_sensitive=True)
 
 
+def test_a_description_that_cannot_be_read(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no damaged one."""
+
+    def unreadable(*_: object) -> list[str]:
+        raise tw.PlanError("Permission denied")
+
+    monkeypatch.setattr(pinned_results, "lines_of", unreadable)
+    with pytest.raises(tw.PlanError, match="Permission denied"):
+        described(spark, tmp_path)
+
+
 def test_a_description_that_cannot_be_written(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     pinned = described(spark, tmp_path / "file")
@@ -200,8 +214,13 @@ def test_a_start_without_results_binds_no_columns(spark: SparkSession, tmp_path:
         started(spark, pair(select=["a.k"]), streams, tmp_path, options={"partitionBy": ["a_k"]})
         for each in streams.values():
             (each.folder / ".hidden").rename(each.folder / "part-000.parquet")
-    started(spark, pair(), streams, tmp_path)
-    assert len(pairs_in(tmp_path)) == 4
+    for number in (1, 2):
+        started(spark, pair(), streams, tmp_path)
+        assert len(pairs_in(tmp_path)) == 4 * number**2
+        for each in streams.values():
+            each.add(rows([2, 3], first_id=2))
+    with pytest.raises(tw.CheckpointError, match="partitionBy"):
+        started(spark, pair(), streams, tmp_path, options={"partitionBy": ["a_k"]})
 
 
 def test_columns_that_an_earlier_version_has_not_described(spark: SparkSession, tmp_path: Path) -> None:

@@ -71,11 +71,13 @@ class PinnedResults:
     def _read(self) -> dict[str, Any] | None:
         """Return the content of the file; None if there is none, or if it is damaged."""
         path = f"{self._checkpoint}/{NAME}"
-        with suppress(CheckpointError, TypeError, ValueError):  # a pair that is none is a ValueError
-            match parsed(path, "\n".join(lines_of(self._spark, path) or ())):
-                case {"join": str() | None as join, "columns": [*columns], "partitionBy": [*by]}:
-                    pairs = [[str(name), str(kind)] for name, kind in columns]
-                    return {"join": join, "columns": pairs, "partitionBy": [str(name) for name in by]}
+        with suppress(CheckpointError):
+            found = parsed(path, "\n".join(lines_of(self._spark, path) or ()))
+            match found:
+                case {"join": str() | None, "columns": [*columns], "partitionBy": [*by]} if all(
+                    isinstance(each, list) and [*map(type, each)] == [str, str] for each in columns
+                ) and all(isinstance(each, str) for each in by):
+                    return found
         return None
 
     def _write(self) -> None:

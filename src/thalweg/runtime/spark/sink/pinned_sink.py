@@ -47,15 +47,16 @@ def refuse_lost_pin(spark: SparkSession, checkpoint: str) -> None:
         raise damaged(_path(checkpoint))
 
 
-def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink) -> None:
-    """Write the file of a new checkpoint. Raise a PlanError if another start has written it meanwhile."""
+def pin_sink(spark: SparkSession, checkpoint: str, sink: PinnedSink, *, replaces: bool = False) -> None:
+    """Write the file of a checkpoint. Raise a PlanError if another start has written it meanwhile, unless this one
+    replaces it."""
     content = {"format": FORMAT, "folder": sink.folder, "partitionBy": list(sink.partition_by)}
     place, files = opened_path(spark, _path(checkpoint))
     with file_errors(_path(checkpoint)):
         # a process that was killed while it wrote the file has left it empty
         is_empty = bool(files.exists(place)) and not files.getFileStatus(place).getLen()
     try:
-        opened = files.create(place, is_empty)
+        opened = files.create(place, is_empty or replaces)
     except Py4JJavaError as error:
         raise PlanError(
             f"the checkpoint {checkpoint} cannot be created ({error.java_exception.getMessage()}): another query is "

@@ -158,12 +158,19 @@ class ResultSink:
 
     @contextmanager
     def pinned(self) -> Any:
-        """Pin the choice in a new checkpoint. It is removed again if the query does not start."""
+        """Pin the choice in a new checkpoint, or other columns of `partitionBy` in one without results. A new one is
+        removed again if the query does not start."""
         choice, place = self.choice, self._request.checkpoint
-        if not choice.by_tasks or choice.pinned is not None:
+        if not choice.by_tasks:
             yield
             return
         assert place is not None
+        sink = PinnedSink(choice.folder, self._request.partition_by)
+        if choice.pinned is not None:
+            if choice.pinned != sink:  # there were no results yet
+                pin_sink(self._spark, place, sink, replaces=True)
+            yield
+            return
         try:
             os.makedirs(choice.folder, exist_ok=True)
             try_to_write(choice.folder)
@@ -173,7 +180,7 @@ class ResultSink:
                 f"path={self._request.path!r} is a folder that cannot be written to: {error.strerror}; give another, "
                 "or let this user write to it"
             ) from error
-        pin_sink(self._spark, place, PinnedSink(choice.folder, self._request.partition_by))
+        pin_sink(self._spark, place, sink)
         try:
             yield
         except Exception:  # not if the user interrupts, when the query may run already
@@ -191,7 +198,8 @@ class ResultSink:
             return writer.start(path) if path is not None else writer.start()
         query = writer.start()
         try:  # so that another query is refused at its start, and not at its first commit
-            BatchCommit(folder).claim(str(query.id))
+            with readable(self._request):
+                BatchCommit(folder).claim(str(query.id))
         except Exception:
             query.stop()
             raise

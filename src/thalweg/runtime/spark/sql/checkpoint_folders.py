@@ -114,13 +114,18 @@ def running_query(spark: SparkSession, identity: str) -> str | None:
     for query in spark.streams.active:
         if str(query.id) == identity:
             return query.name or identity
-    if hasattr(spark, "_jvm"):  # all sessions of the application, because Spark would stop their query
+    if hasattr(spark, "_jvm") and _is_uuid(identity):  # all sessions of the application: Spark would stop their query
         jvm: Any = spark._jvm
         running = spark._jsparkSession.sharedState().activeStreamingQueries()
         other = running.get(jvm.java.util.UUID.fromString(identity))
         if other is not None:
             return str(other.name() or identity)
     return None
+
+
+def _is_uuid(text: str) -> bool:
+    """Whether a text from a file is an id of a query."""
+    return re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text) is not None
 
 
 def lines_of(spark: SparkSession, path: str) -> list[str] | None:
