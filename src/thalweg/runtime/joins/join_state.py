@@ -242,7 +242,8 @@ def refuse_another_join(begun: str, query: str, tick_ns: int | None) -> NoReturn
     """Raise the error for a checkpoint that was begun with another description of the join."""
     raise CheckpointError(
         f"this checkpoint was written by another join: {_difference(begun, query, tick_ns)}. Start the join as it "
-        f"was{_same_buckets(begun)}{_same_columns(begun, query)}, or give the new join its own checkpoint"
+        f"was{_same_buckets(begun)}{_same_columns(begun, query)}, or give the new join its own checkpoint "
+        "and its own folder for results"
     )
 
 
@@ -295,21 +296,32 @@ def _same_buckets(query: str) -> str:
 
 
 def _difference(old: str, new: str, tick_ns: int | None) -> str:
-    """Return the lines that only one of two texts has, with lengths of time in readable form.
+    """Return the lines that only one of two texts has, those of the same stream together, with lengths of time in
+    readable form.
 
-    >>> _difference("a: window of 5000000 ticks", "a: window of 5010000 ticks", 1_000)
-    "it had 'a: window of 5 s'; now there is 'a: window of 5 s 10 ms'"
+    >>> _difference("a: window of 5000000 ticks, stored ", "a: window of 5010000 ticks, stored b int64", 1_000)
+    "it had 'a: window of 5 s, stored no column'; now there is 'a: window of 5 s 10 ms, stored b int64'"
     """
 
     def readable(line: str) -> str:
-        return repr(
-            re.sub(r"(?<=: window of )(\d+) ticks", lambda found: exact_time_span(int(found[1]), tick_ns), line)
-        )
+        line = re.sub(r"(?<=: window of )(\d+) ticks", lambda found: exact_time_span(int(found[1]), tick_ns), line)
+        return repr(re.sub(r", stored $", ", stored no column", line))
+
+    def subject(line: str) -> str:
+        found = re.match(r"on |buckets=|[^:]*", line)
+        assert found is not None
+        return found[0]
 
     before, after = old.splitlines(), new.splitlines()
-    differences = [f"it had {readable(line)}" for line in before if line not in after] + [
-        f"now there is {readable(line)}" for line in after if line not in before
-    ]
+    added = [line for line in after if line not in before]
+    differences = []
+    for line in before:
+        if line not in after:
+            differences.append(f"it had {readable(line)}")
+            same = [other for other in added if subject(other) == subject(line)]
+            differences += [f"now there is {readable(other)}" for other in same]
+            added = [other for other in added if other not in same]
+    differences += [f"now there is {readable(line)}" for line in added]
     return "; ".join(differences) or "its streams are written in another order"
 
 

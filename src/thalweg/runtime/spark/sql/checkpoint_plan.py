@@ -78,7 +78,7 @@ def _another_query(checkpoint: str, found: Mapping[str, Any]) -> CheckpointError
     return CheckpointError(
         f"the checkpoint {checkpoint} belongs to another query, whose state this one cannot use:\n"
         f"  {found.get('text')}{_with_values(found.get('args'))}\n"
-        "Give this query its own checkpoint, or start the other one again"
+        "Give this query its own checkpoint and its own folder for results, or start the other one again"
     )
 
 
