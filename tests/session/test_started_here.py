@@ -45,6 +45,7 @@ def test_results_in_this_process_go_to_files(tmp_path: Path, kind: str) -> None:
     read = pq.read_table if kind == "parquet" else csv.read_csv
     assert read(tmp_path / "out" / f"results.{kind}").column("id").to_pylist() == [2, 3]
     assert handle.lastProgress["numOutputRows"] == 2
+    assert handle.recentProgress == [handle.lastProgress]
     assert handle.lastProgress["name"] == "late"
 
 

@@ -482,11 +482,13 @@ class Auto:
             )
         self.order = order
         self.evidence.restore(snapshot["window"])
-        if len(self.pipeline) > 1:
+        if len(self.pipeline) > 1 and len(self.evidence.window):
             known = plural(len(self.evidence.window), "profiled row")
             self.standing = (
                 f"another worker chose this order, based on {known}; this worker has found no reason to change it yet"
             )
+        elif len(self.pipeline) > 1:
+            self.standing = "this is the order of another worker, which had profiled no row"
         self.evidence.switched()
         self.profiling_budget.restore(snapshot["price_ns"])
         self.alarm.reset()

@@ -66,6 +66,11 @@ class Handle(Protocol):
         the number of results, or None if it is not known."""
         ...
 
+    @property
+    def recentProgress(self) -> list[Any]:  # noqa: N802
+        """What `lastProgress` has been lately: on a Spark stream, one entry for each of the last micro-batches."""
+        ...
+
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Wait until the query ends.
 
@@ -275,9 +280,9 @@ class StreamRun(_RunHandle):
         return self.streaming_query.lastProgress
 
     @property
-    def recentProgress(self) -> Any:  # noqa: N802
+    def recentProgress(self) -> list[Any]:  # noqa: N802
         """The progress of the last micro-batches, as Spark reports them."""
-        return self.streaming_query.recentProgress
+        return list(self.streaming_query.recentProgress)
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Wait until the query ends, or for `timeout` seconds. Raise the error that ended it."""
@@ -406,6 +411,12 @@ class BatchRun(_RunHandle):
         if not self._batches:
             return None
         return {"id": self._id, "name": self.name, "batchId": self._batches - 1, "numOutputRows": self._rows}
+
+    @property
+    def recentProgress(self) -> list[Any]:  # noqa: N802
+        """A list with `lastProgress`; empty if that is None."""
+        last = self.lastProgress
+        return [] if last is None else [last]
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Wait until the query ends, or for `timeout` seconds. Raise the error that ended it."""

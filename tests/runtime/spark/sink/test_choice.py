@@ -356,3 +356,19 @@ def test_arguments_of_spark_s_writer_have_other_names_here(tmp_path: Path, name:
     given: dict[str, Any] = {name: "x"}
     with pytest.raises(tw.PlanError, match=rf"start\(\) has no argument {name}: "):
         j.start(path=tmp_path / "out", **given)
+
+
+def test_explain_says_how_many_files_there_will_be(spark: SparkSession, tmp_path: Path) -> None:
+    streams = pairs(tmp_path)
+    run: dict[str, Any] = {**places(tmp_path), "trigger": "10 seconds"}
+    options: dict[str, Any] = {"partitionBy": ["a", "c"], "maxRecordsPerFile": 100}
+    handle = session(spark, streams).query(PAIRS.replace("FROM", ", b.k AS c FROM")).start(**run, options=options)
+    try:
+        assert handle.explain().lines(SINK)[1] == (
+            "at most 2 files per micro-batch for each combination of values of a and c, one per bucket, more if a file "
+            "would have more than 100 rows; with this trigger, up to 720 per hour for each combination of values of a "
+            "and c"
+        )
+        assert isinstance(handle.recentProgress, list)
+    finally:
+        handle.stop()

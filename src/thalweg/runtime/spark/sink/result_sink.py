@@ -210,14 +210,14 @@ class ResultSink:
         choice, by = self.choice, self._request.partition_by
         if not choice.by_tasks:
             return (f"Spark's own sink writes the results: {choice.why}",)
-        each = f", for each value of {', '.join(by)}" if by else ""
+        each = f" for each {'value' if len(by) == 1 else 'combination of values'} of {' and '.join(by)}" if by else ""
         most = max_rows(self._spark, self._request)
-        more = f", or more if a file would have more than {plural(most, 'row')}" if most else ""
+        more = f", more if a file would have more than {plural(most, 'row')}" if most else ""
         per_hour = files_per_hour(buckets, trigger)
-        often = "" if per_hour is None else f"; with this trigger, up to {per_hour:,} per hour"
+        often = "" if per_hour is None else f"; with this trigger, up to {per_hour:,} per hour{each}"
         return (
             f"the tasks that find results write them to {choice.folder}: {choice.why}",
-            f"at most {plural(buckets, 'file')} per micro-batch, one per bucket{each}{more}{often}",
+            f"at most {plural(buckets, 'file')} per micro-batch{each}, one per bucket{more}{often}",
         )
 
 
