@@ -38,10 +38,10 @@ class Item:
 
 
 AGENDA = {
-    SMALL_FILES: Item(partial(three_way, name=SMALL_FILES), 30_000, 40, 3, IN_FILES),
+    SMALL_FILES: Item(partial(three_way, name=SMALL_FILES), 30_000, 24, 3, IN_FILES),
     LARGE_FILES: Item(partial(three_way, name=LARGE_FILES), 300_000, 8, 2, IN_FILES),
-    STAR_FILES: Item(partial(star, name=STAR_FILES), 30_000, 40, 3, IN_FILES),
-    CHAIN_FILES: Item(partial(chain, name=CHAIN_FILES), 30_000, 40, 3, IN_FILES),
+    STAR_FILES: Item(partial(star, name=STAR_FILES), 30_000, 24, 3, IN_FILES),
+    CHAIN_FILES: Item(partial(chain, name=CHAIN_FILES), 30_000, 24, 3, IN_FILES),
     SMALL: Item(partial(three_way, name=SMALL), 30_000, 8, 3, (SPARK, ROCKSDB, OURS, AGAIN)),
     LARGE: Item(partial(three_way, name=LARGE), 300_000, 8, 2),
     STAR: Item(star, 30_000, 6, 2),
