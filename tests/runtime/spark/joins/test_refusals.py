@@ -103,7 +103,7 @@ def test_streams_that_do_not_fit_the_conditions(spark: SparkSession, pair: Pair)
     join = simple()
     with pytest.raises(PlanError, match=r"'bb' is not a stream in on='a\.k = b\.k'.*did you mean 'b'"):
         join(**pair, bb=pair["b"])
-    with pytest.raises(PlanError, match=r"there is no DataFrame for b; call j\(b=df"):
+    with pytest.raises(PlanError, match=r"there is no DataFrame for b; add b=df to the call"):
         join(a=pair["a"])
     with pytest.raises(PlanError, match=r"b: a pyarrow Table is not a Spark DataFrame.*j\.over\("):
         join(a=pair["a"], b=pa.table({"k": [1]}))
