@@ -21,6 +21,7 @@ from thalweg.runtime.joins.join_packing import unpacked
 from thalweg.runtime.joins.join_state import ChunkStore, KeptJoin, pieces
 from thalweg.runtime.memory_share import memory_share
 from thalweg.runtime.redaction import redacted
+from thalweg.runtime.spark.joins.arrow_frame import arrow_frame
 from thalweg.runtime.spark.joins.query_salt import spread_by
 from thalweg.runtime.spark.joins.task import JoinTask
 from thalweg.runtime.spark.task_name import name_of
@@ -75,13 +76,13 @@ def joined_bucket(
     if task.sink is not None:
         results = _write(task, results, bucket, name)
     for out in redacted(results, task.settings.redact):
-        yield _frame(out)
+        yield arrow_frame(out)
     for out in task.lost(kept.loop, bucket):
-        yield _frame(out)
+        yield arrow_frame(out)
     taken = task.taken(kept.loop, kept.watch)
     kept.keep(store, active, start)
     for out in task.work(taken, bucket, name, kept):
-        yield _frame(out)
+        yield arrow_frame(out)
     _keep_warm(place, kept)
     settle()
 
@@ -150,18 +151,6 @@ def run_round(
     if task.idle_after is not None:
         marks.idle = frozenset(alias for alias, last in active.items() if now_ms - last > task.idle_after)
     loop.end_round()
-
-
-def _frame(batch: pa.RecordBatch) -> pd.DataFrame:
-    """Return a DataFrame that is backed by the Arrow arrays, which PySpark takes as they are. PySpark converts lists,
-    maps and structs row by row, and accepts no null but None in them."""
-    columns: dict[str, pd.Series] = {}
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        if pa.types.is_nested(field.type):
-            columns[field.name] = pd.Series(column.to_pylist(maps_as_pydicts="strict"), dtype=object)
-        else:
-            columns[field.name] = pd.Series(pd.arrays.ArrowExtensionArray(column))
-    return pd.DataFrame(columns)
 
 
 def _keep_warm(place: BucketKey, kept: KeptJoin) -> None:

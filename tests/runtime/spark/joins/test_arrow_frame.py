@@ -1,0 +1,40 @@
+"""Lists, maps and structs reach the JVM with the values that they have in Arrow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+from tests.exact_values import exact_values
+from tests.runtime.spark.deployments.processes import REPOSITORY, SOURCE
+from tests.runtime.spark.joins import nested_columns
+from tests.runtime.spark.joins.nested_columns import COLUMNS, converted
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_pyspark_sends_the_values_of_arrow(name: str) -> None:
+    found = converted(COLUMNS[name])
+    assert exact_values(found) == exact_values(COLUMNS[name])
+    assert len(found) == len(COLUMNS[name])
+
+
+def test_a_part_of_a_column() -> None:
+    """Batches are cut, so that a column may begin within its buffers."""
+    column = pa.array([[i, None] for i in range(9)])
+    assert converted(column.slice(4, 3)).to_pylist() == [[4, None], [5, None], [6, None]]
+
+
+def test_the_oldest_pyspark_sends_them_too() -> None:
+    oldest = REPOSITORY / ".cache" / "pyspark-4.1"
+    if not (oldest / "pyspark").is_dir():  # test_oldest_pyspark.py fails on CI then
+        pytest.skip("'make oldest-spark' fetches PySpark 4.1")
+    done = subprocess.run(
+        [sys.executable, "-m", nested_columns.__name__], capture_output=True, text=True, timeout=60, cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(oldest), str(SOURCE), str(REPOSITORY)])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("4.1.")
