@@ -13,7 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.long_run import examples
 from tests.plan.fake_column import Column as FakeColumn
 from thalweg import PredicateError, predicate
 from thalweg.kernels import FilterChain
@@ -46,6 +49,63 @@ def test_what_is_truthy_is_true() -> None:
     assert kept(rows_of(x=list(truthy)), predicate(truthy.get, "x")) == expected
     for x in truthy:  # also if it is the first answer, whose type is checked
         assert kept(rows_of(x=[x]), predicate(truthy.get, "x")) == [0] * (x in expected)
+
+
+class Indexed:
+    """An object with a number, which is no truth value: it is true."""
+
+    def __index__(self) -> int:
+        return 0
+
+
+class OwnTruth(int):
+    """An integer that is true if it is odd."""
+
+    def __bool__(self) -> bool:
+        return self % 2 == 1
+
+
+class OwnTruthAndIndex:
+    """An object whose number and truth differ."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __index__(self) -> int:
+        return 1
+
+
+class NoTruth:
+    """An object whose truth raises."""
+
+    def __bool__(self) -> bool:
+        raise OSError
+
+    def __index__(self) -> int:
+        return 1
+
+
+class NamesAnotherClass:
+    """An object that passes isinstance checks for arrays, as mocks do."""
+
+    __class__: Any = np.ndarray
+
+
+ANSWERS = [
+    True, False, None, 0, 1, 255, 256, -1, 2**70, 0.0, "", "a", np.True_, np.False_, np.int8(0), np.uint8(1), Indexed(),
+    OwnTruth(0), OwnTruth(1), OwnTruth(2), OwnTruthAndIndex(), NoTruth(), NamesAnotherClass(), Decimal(0), [], [0],
+]  # fmt: skip
+
+
+@examples(100, long=5_000)
+@given(answers=st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=8))
+def test_an_answer_counts_as_python_counts_it_whatever_stands_beside_it(answers: list[Any]) -> None:
+    rows = rows_of(i=range(len(answers)))
+    chain = FilterChain(FilterPlan((predicate(answers.__getitem__, "i", name="p"),)), lambda: 0)
+    done = chain.run(chain.columns(rows), (0,))
+    raises = [i for i, answer in enumerate(answers) if type(answer) is NoTruth]
+    assert done.failed.tolist() == raises
+    assert done.kept.tolist() == [i for i, answer in enumerate(answers) if i not in raises and answer]
 
 
 def test_a_regular_expressions_match_is_an_answer() -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.long_run import examples
 from thalweg import PredicateError, predicate
 from thalweg.kernels import FilterChain
+from thalweg.kernels.answer import answer_by_array
 from thalweg.plan import FilterPlan
 
 ROWS = pa.RecordBatch.from_pydict({"x": pa.array([1, None, 3])})
@@ -134,3 +140,130 @@ def test_a_wrong_answer_to_a_part_is_refused_too() -> None:
     chain = FilterChain(FilterPlan((predicate(odd, "x", vectorized=True),)), lambda: 0)
     with pytest.raises(PredicateError, match="'odd' is vectorized and must return"):
         chain.run(chain.columns(ROWS), (0,))
+
+
+Values = list[bool | None]
+KINDS: dict[str, Callable[[Values], Any]] = {
+    "NumPy": lambda v: np.array([bool(x) for x in v], dtype=bool),
+    "masked": lambda v: np.ma.array([x is not False for x in v], mask=[x is None for x in v], dtype=bool),
+    "masked, filled with true": lambda v: np.ma.array(
+        [x is not False for x in v], mask=[x is None for x in v], dtype=bool, hard_mask=True, fill_value=True
+    ),
+    "Arrow": lambda v: pa.array(v, pa.bool_()),
+    "Arrow of an inferred type": pa.array,
+    "chunked": lambda v: pa.chunked_array([v[:1], [], v[1:]], pa.bool_()),
+    "pandas nullable": lambda v: pd.array(v, dtype="boolean"),
+    "Series of nullable": lambda v: pd.Series(v, dtype="boolean", index=[7] * len(v)),
+    "Series of objects": lambda v: pd.Series(v, dtype=object),
+    "Series of objects with NaN": lambda v: pd.Series([np.nan if x is None else x for x in v], dtype=object),
+    "Arrow-backed": lambda v: pd.Series(v, dtype=pd.ArrowDtype(pa.bool_())),
+    "Arrow-backed, in chunks": lambda v: pd.Series(
+        pd.arrays.ArrowExtensionArray(pa.chunked_array([v[:1], [], v[1:]], pa.bool_()))
+    ),
+    "Polars": lambda v: pl.Series(v, dtype=pl.Boolean),
+    "Polars of an inferred type": pl.Series,
+    "Polars, in chunks": lambda v: pl.concat([pl.Series(x, dtype=pl.Boolean) for x in (v[:1], v[1:])], rechunk=False),
+}
+REFUSED: dict[str, Callable[[Values], Any]] = {
+    "dictionary": lambda v: dict(enumerate(v)),
+    "memoryview": lambda v: memoryview(bytes([bool(x) for x in v])),
+    "list": list,
+    "array of objects": lambda v: np.array(v, dtype=object),
+    "masked array of objects": lambda v: np.ma.array(v, dtype=object, mask=[x is None for x in v]),
+    "categorical": lambda v: pd.Categorical(v),
+    "Series of categories": lambda v: pd.Series(pd.Categorical(v)),
+    "dictionary-encoded": lambda v: pa.array(v, pa.bool_()).dictionary_encode(),
+    "numbers": lambda v: pa.array([x and 1 for x in v], pa.int8()),
+    "frame": lambda v: pd.DataFrame({"a": v}),
+    "names another class": lambda v: NamesAnotherClass(),
+    "fails as an array": lambda v: FailsAsAnArray(),
+}
+
+
+class NamesAnotherClass:
+    """An object that passes isinstance checks, as mocks do."""
+
+    __class__: Any = np.ndarray
+
+
+class FailsAsAnArray:
+    """An object with the attributes of an array, which raise."""
+
+    def __array__(self) -> Any:
+        raise OSError("no array")
+
+    @property
+    def dtype(self) -> Any:
+        raise OSError("no type")
+
+
+def chain_of(values: Values, made: Callable[[Values], Any], raises: set[int], unknown: set[int]) -> FilterChain:
+    """Return a chain of a guard that raises on the rows in `unknown`, a predicate that answers with `values`, and
+    raises on every slice with a row in `raises`, and one that is false."""
+
+    def guard(row: int) -> bool:
+        if row in unknown:
+            raise KeyError(row)
+        return True
+
+    def answer(rows: pa.Array) -> Any:
+        if raises & set(rows.to_pylist()):
+            raise ValueError
+        return made([values[row] for row in rows.to_pylist()])
+
+    parts = (
+        predicate(guard, "row"),
+        predicate(answer, "row", vectorized=True, after="guard"),
+        predicate(lambda row: False, "row", name="never"),
+    )
+    return FilterChain(FilterPlan(parts), lambda: 0)
+
+
+def rows_and_chain(
+    values: Values, made: Callable[[Values], Any], raises: set[int], unknown: set[int]
+) -> tuple[FilterChain, Any]:
+    chain = chain_of(values, made, raises, unknown)
+    return chain, chain.columns(pa.RecordBatch.from_pydict({"row": pa.array(range(len(values)), pa.int64())}))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@examples(25, long=1_000)
+@given(data=st.data())
+def test_every_kind_of_array_is_the_same_mask_on_every_way(kind: str, data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.sampled_from([True, False, None]), max_size=12))
+    some = st.sets(st.sampled_from(range(len(values)))) if values else st.just(set())
+    raises, unknown = data.draw(st.just(set()) | some), data.draw(st.just(set()) | some)
+    chain, columns = rows_and_chain(values, KINDS[kind], raises, unknown)
+    done = chain.run(columns, (0, 1))
+    true = [row for row in range(len(values)) if values[row] is True and row not in raises | unknown]
+    assert done.kept.tolist() == true
+    assert done.failed.tolist() == sorted(raises | unknown)
+    # rows that `never` dropped first: guard and answer are evaluated on them only for profiling
+    seen = chain.profile(columns, np.zeros(len(values), np.int16), (2, 0, 1), np.ones((3, 3), bool))
+    known = [row for row in range(len(values)) if row not in unknown]
+    assert seen.known[:, 1].nonzero()[0].tolist() == known
+    assert seen.dropped[:, 1].nonzero()[0].tolist() == [r for r in known if values[r] is not True and r not in raises]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_part_without_rows_has_an_empty_mask(kind: str) -> None:
+    mask, raised = answer_by_array(lambda rows: KINDS[kind]([]), [pa.array([], pa.int64())], 0, "p")
+    assert mask.dtype == bool
+    assert (len(mask), raised) == (0, {})
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize(
+    ("raises", "unknown"),
+    [(set(), set()), ({1}, set()), (set(), {0}), ({1}, {0})],
+    ids=["whole", "raises", "guards", "both"],
+)
+def test_what_is_no_array_of_booleans_is_refused_on_every_way(kind: str, raises: set[int], unknown: set[int]) -> None:
+    chain, columns = rows_and_chain([True, None, False, True], REFUSED[kind], raises, unknown)
+    with pytest.raises(PredicateError, match="'answer' is vectorized and must return an array of booleans"):
+        chain.run(columns, (0, 1))
+    seen = chain.profile(columns, np.zeros(4, np.int16), (2, 0, 1), np.ones((3, 3), bool))
+    assert seen.errors[1] == 4 - len(unknown)
+    assert not seen.known[:, 1].any()
+    with pytest.raises(PredicateError, match="must return an array of booleans"):
+        answer_by_array(lambda rows: REFUSED[kind]([]), [pa.array([], pa.int64())], 0, "p")

@@ -33,7 +33,8 @@ Raised = dict[int, Exception]
 """The exceptions, by the row's position among the given rows. The owner clears it after use: an exception keeps the
 frames it passed through alive, and these keep the rows alive."""
 
-_BOOL = {bool}
+_SMALL = {bool, int}
+"""Types whose truth is their number."""
 _TRUTH_VALUES = {bool, type(None), np.bool_, int, float, str, bytes, list, tuple, dict, set, re.Match}
 """Common types of results that need no check."""
 
@@ -51,18 +52,18 @@ def answer_by_row(
     refuse everything that is not a boolean or None."""
     raised: Raised = {}
     answers = _all_of(map(call, *values), rows, raised)
-    if not strict and answers and type(answers[0]) in _TRUTH_VALUES:
-        with suppress(Exception):  # neither truth values nor small numbers: they are checked below
+    types = list(map(type, answers))
+    if types.count(bool) == rows:
+        return np.frombuffer(bytes(answers), dtype=bool), raised
+    kinds = set(types)
+    if strict:
+        _refuse_other_kinds(kinds, name)
+    for kind in sorted(kinds - _TRUTH_VALUES, key=lambda kind: kind.__name__):
+        _refuse_non_truth_value(answers[types.index(kind)], answers, name)
+    if kinds <= _SMALL:  # and no subclass of int, which may have a truth of its own
+        with suppress(ValueError):  # a number that is not in a byte
             return np.frombuffer(bytes(answers), dtype=np.uint8) != 0, raised
-    kinds = set(map(type, answers))
-    if kinds != _BOOL:
-        if strict:
-            _refuse_other_kinds(kinds, name)
-        else:
-            for kind in sorted(kinds - _TRUTH_VALUES, key=lambda kind: kind.__name__):
-                _refuse_non_truth_value(next(a for a in answers if type(a) is kind), answers, name)
-        answers = _all_of(map(truth, answers), rows, raised)
-    return np.frombuffer(bytes(answers), dtype=bool), raised
+    return np.frombuffer(bytes(_all_of(map(truth, answers), rows, raised)), dtype=bool), raised
 
 
 def _all_of(results: Iterator[Any], rows: int, raised: Raised) -> list[Any]:
@@ -93,7 +94,8 @@ def _refuse_non_truth_value(result: Any, answers: Sequence[Any], name: str) -> N
     """Raise if a result cannot be a truth value.
 
     Refused are: Arrow, NumPy and pandas arrays, Arrow scalars (before pyarrow 21 even a false one counts as true),
-    Columns, and objects that are always true because they have not run yet."""
+    Columns, and objects that are always true because they have not run yet. Only the type is looked at: a result may
+    name another `__class__`, as a mock does."""
     kind = type(result)
     library = kind.__module__.partition(".")[0]
     whose = "" if library == "builtins" else f"{library}'s "
@@ -105,19 +107,19 @@ def _refuse_non_truth_value(result: Any, answers: Sequence[Any], name: str) -> N
     of_pandas = library == "pandas" and hasattr(kind, "__array__")
     if (
         of_pandas
-        or isinstance(result, (pa.Scalar, pa.Array, pa.ChunkedArray))
-        or (isinstance(result, np.ndarray) and result.ndim)
+        or issubclass(kind, (pa.Scalar, pa.Array, pa.ChunkedArray))
+        or (issubclass(kind, np.ndarray) and result.ndim)
     ):
         raise PredicateError(
             f"{what}, which is not a truth value; did you forget vectorized=True? With it, the function gets whole "
             "columns as Arrow arrays and returns one boolean per row"
         )
-    if isinstance(result, Awaitable | AsyncIterator):
+    if issubclass(kind, Awaitable | AsyncIterator):
         for each in answers:
             if iscoroutine(each):
                 each.close()  # else Python warns that each one was never awaited
         raise PredicateError(f"{what}, which is always true; return its result instead: asyncio.run(...)")
-    if isinstance(result, Iterator) and not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
+    if issubclass(kind, Iterator) and not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
         raise PredicateError(
             f"{what}, which is always true, even if it yields nothing; return a value instead, such as any(...) or "
             "all(...) of it"
@@ -187,21 +189,17 @@ def as_mask(result: Any, rows: int, name: str) -> Bits:
     >>> as_mask(pa.array([True, None, False]), 3, "p").tolist()
     [True, False, False]
     """
-    if isinstance(result, pa.ChunkedArray):
-        result = result.combine_chunks()
-    if not isinstance(result, (pa.Array, np.ndarray)) and hasattr(result, "__array__") and hasattr(result, "dtype"):
-        with suppress(pa.ArrowInvalid, pa.ArrowTypeError):  # mixed values are refused below, by their type
-            result = pa.array(result)  # pandas has its own missing values
-    if isinstance(result, pa.Array) and pa.types.is_boolean(result.type):
-        mask: Bits = (result.fill_null(False) if result.null_count else result).to_numpy(zero_copy_only=False)
-    elif isinstance(result, np.ndarray) and result.dtype == np.bool_ and result.ndim == 1:
-        mask = result
+    with suppress(Exception):  # what looks like an array and fails as one is refused by its type
+        result = _plain(result)
+    if type(result) is np.ndarray and result.dtype == np.bool_ and result.ndim == 1:
+        mask: Bits = result
+    elif issubclass(type(result), pa.Array) and pa.types.is_boolean(result.type):
+        mask = (result.fill_null(False) if result.null_count else result).to_numpy(zero_copy_only=False)
     else:
-        what = result.type if isinstance(result, pa.Array) else getattr(result, "dtype", None)
         raise PredicateError(
             f"predicate {name!r} is vectorized and must return an array of booleans, one per row; it returned "
-            f"{type(result).__name__}{f' of {what}' if what is not None else ''}. It got whole columns, as Arrow "
-            "arrays; if it is a function of one row's values, leave out vectorized=True"
+            f"{type(result).__name__}{_of_type(result)}. It got whole columns, as Arrow arrays; if it is a function of "
+            "one row's values, leave out vectorized=True"
         )
     if len(mask) != rows:
         raise PredicateError(
@@ -209,3 +207,25 @@ def as_mask(result: Any, rows: int, name: str) -> Bits:
             "return one per row"
         )
     return mask
+
+
+def _plain(result: Any) -> Any:
+    """Return an array in one piece without a mask: as a NumPy array if it is one, or else, if possible, as an Arrow
+    array."""
+    kind = type(result)
+    if issubclass(kind, np.ndarray):
+        is_masked = issubclass(kind, np.ma.MaskedArray) and result.dtype == np.bool_
+        return np.asarray(result.filled(False) if is_masked else result)
+    if not issubclass(kind, (pa.Array, pa.ChunkedArray)) and hasattr(result, "__array__") and hasattr(result, "dtype"):
+        result = pa.array(result)  # pandas and Polars have their own missing values
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    # Arrow infers the type null if no value is known, as may be the case in a part of the rows
+    return result.cast(pa.bool_()) if isinstance(result, pa.NullArray) else result
+
+
+def _of_type(result: Any) -> str:
+    with suppress(Exception):
+        what = result.type if issubclass(type(result), pa.Array) else getattr(result, "dtype", None)
+        return "" if what is None else f" of {what}"
+    return ""

@@ -89,8 +89,8 @@ def predicate(
     func
         With ``vectorized=False``, a function of the values of one row (in the order of `columns`) whose result counts
         as true if it is truthy. With ``vectorized=True``, a function of Arrow arrays that returns one boolean per row
-        (an Arrow, NumPy or pandas array); null counts as false. It must be deterministic, and neither async nor a
-        generator function.
+        (an Arrow, NumPy, pandas or Polars array); null and masked values count as false. It must be deterministic, and
+        neither async nor a generator function.
         Or a PySpark Column, ``F.col("payload").isNotNull()``: a native predicate, which is evaluated in the JVM before
         rows are sent to Python. It takes only `name` and `after` (other native predicates).
     columns
