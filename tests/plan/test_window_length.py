@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.long_run import examples
 from thalweg.errors import PlanError
 from thalweg.formatting import time_span
+from thalweg.plan.objective import most_results
 from thalweg.plan.window import TICK_NS, UNITS_NS, length_of
 
 
@@ -35,7 +40,18 @@ from thalweg.plan.window import TICK_NS, UNITS_NS, length_of
         (7, None, 7),
         (7.0, None, 7),
         (0, None, 0),
+        (np.timedelta64(10**11, "D"), "s", 86_400 * 10**11),
+        (np.timedelta64(5, "D"), "us", 432_000_000_000),
+        (np.timedelta64(3, ("s", 25)), "s", 75),
+        (np.timedelta64(1500, "ps"), "ns", 1),
+        (np.timedelta64(1, "Y"), "s", 31_556_952),
+        (np.timedelta64(0, "h"), None, 0),
+        (pd.Timedelta(5, "ns"), "ns", 5),
+        (pd.Timedelta(days=2), "s", 172_800),
+        (np.int8(7), None, 7),
+        (np.float32(7), None, 7),
     ],
+    ids=repr,
 )
 def test_lengths_in_ticks(length: object, unit: str | None, ticks: int) -> None:
     assert length_of(length, unit) == ticks  # type: ignore[arg-type]
@@ -105,3 +121,52 @@ def test_any_number_is_a_length_or_a_clear_error(number: float) -> None:
     answer = ticks_or_error(number, None)
     assert repr(number) in answer if isinstance(answer, str) else answer == number >= 0
     assert all(repr(number) in str(ticks_or_error(number, unit)) for unit in TICK_NS)
+
+
+_OF_NUMPY = {
+    "W": 7 * 86_400 * 10**9, "D": 86_400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6,
+    "us": 1000, "ns": 1,
+}  # fmt: skip
+
+
+@examples(200, long=10_000)
+@given(
+    number=st.integers(-100, 10**4) | st.integers(-(2**63) + 1, 2**63 - 1),
+    numpy_unit=st.sampled_from(sorted(_OF_NUMPY)),
+    unit=st.sampled_from(sorted(TICK_NS)),
+)
+def test_a_length_of_numpy_is_exact_or_refused(number: int, numpy_unit: Any, unit: str) -> None:
+    """NumPy's own conversion to nanoseconds wraps around."""
+    length = np.timedelta64(number, numpy_unit)
+    ticks = number * _OF_NUMPY[numpy_unit] // TICK_NS[unit]
+    answer = ticks_or_error(length, unit)
+    if number < 0:
+        assert "must not be negative" in str(answer)
+    elif ticks >= 2**61:
+        assert "longer than the time column can represent" in str(answer)
+    else:
+        assert answer == ticks
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [
+        (np.timedelta64("NaT"), "a length of time with a unit"),
+        (np.timedelta64("NaT", "s"), "a length of time with a unit"),
+        (np.timedelta64(5), "a length of time with a unit"),
+        (pd.NaT, "must be a length of time"),
+        (np.complex128(3), "must be a length of time"),
+        (np.longdouble(3), "must be a length of time"),
+        (10**5000, "a number of too many digits"),
+        (-(10**5000), "a number of too many digits"),
+        ("9" * 5000 + " s", "5,000 digits"),
+        ("0." + "1" * 5000 + " s", "5,002 digits"),
+        (timedelta.max, "longer than the time column can represent"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_length_is_refused_in_a_sentence(length: object, words: str) -> None:
+    assert words in str(ticks_or_error(length, "us"))
+    with pytest.raises(PlanError, match=f"^by.*{words}") as caught:
+        most_results(by=length)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 200

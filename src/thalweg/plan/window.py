@@ -13,11 +13,11 @@ Lengths are read as people write them: '10 seconds', '1 minute 30 seconds', a ti
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +32,18 @@ SHORT = {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "sec
 TICK_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """The length of a tick of Arrow's timestamps, by unit."""
 
+_NUMPY_NS = {
+    "Y": Fraction(31_556_952 * 10**9), "M": Fraction(2_629_746 * 10**9),  # the mean lengths that NumPy uses
+    "W": Fraction(UNITS_NS["week"]), "D": Fraction(UNITS_NS["day"]), "m": Fraction(UNITS_NS["minute"]),
+    **{unit: Fraction(UNITS_NS[SHORT[unit]]) for unit in ("h", "s", "ms", "us", "ns")},
+    "ps": Fraction(1, 10**3), "fs": Fraction(1, 10**6), "as": Fraction(1, 10**9),
+}  # fmt: skip
+"""The units of timedelta64. Its own conversion wraps around silently."""
+MOST_DIGITS = 100
+"""The most digits of a number in a length, including those after the point."""
+MOST_SHOWN = 30
+"""The most digits of a number that an example repeats."""
+
 Length = str | int | float | timedelta
 """A length of time. NumPy's whole numbers and timedelta64 are also accepted."""
 _PART = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
@@ -40,31 +52,22 @@ _PART = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 def length_of(length: Length, unit: str | None, what: str = "window") -> int:
     """Return a length in ticks of the time column: in the unit of a timestamp, or as a plain number if `unit` is
     None."""
-    given: object = length
-    if isinstance(given, np.timedelta64):
-        length = f"{int(given.astype('timedelta64[ns]').astype(np.int64))} ns"
-    elif isinstance(given, np.number):
-        length = given.item()
-    if isinstance(length, bool) or not isinstance(length, (str, int, float, timedelta)):
-        raise PlanError(f"{what}={length!r}: must be a length of time such as '10 seconds', or a timedelta")
-    if unit is None:
-        if isinstance(length, (str, timedelta)) and length_of(length, "ns", what) == 0:
-            return 0  # zero is the same in any unit
-        if not isinstance(length, (int, float)) or not math.isfinite(length) or length != int(length):
-            raise PlanError(f"{what}={length!r}: the time column has whole numbers, so write a whole number")
-        ticks = Fraction(int(length))
-    elif isinstance(length, timedelta):
-        ns = (length.days * 86_400 + length.seconds) * 10**9 + length.microseconds * 10**3
-        ticks = Fraction(ns, TICK_NS[unit])
-    elif isinstance(length, str):
-        ticks = Fraction(_nanoseconds(length, what), TICK_NS[unit])
-    else:
-        raise PlanError(f"{what}={length!r}: the time column has timestamps, so write for example '{length} seconds'")
+    given: Any = length
+    if isinstance(given, np.number) and _is_number(given):
+        given = given.item()
+    ns = _nanoseconds_of(given, what)
+    if ns is None and unit is not None:
+        shown = _shown(given)
+        example = f"{shown if len(shown) <= MOST_SHOWN else 10} seconds"
+        raise PlanError(f"{what}={shown}: the time column has timestamps, so write for example {example!r}")
+    if unit is None and (ns or (isinstance(given, float) and not given.is_integer())):
+        raise PlanError(f"{what}={_shown(given)}: the time column has whole numbers, so write a whole number")
+    ticks = int(given) if ns is None else ns if unit is None else ns / TICK_NS[unit]
     if ticks < 0:
-        raise PlanError(f"{what}={length!r}: must not be negative; write 0 or more")
+        raise PlanError(f"{what}={_shown(given)}: must not be negative; write 0 or more")
     if ticks >= 2**61:
         raise PlanError(
-            f"{what}={length!r}: longer than the time column can represent; write less than 2^61 of its ticks"
+            f"{what}={_shown(given)}: longer than the time column can represent; write less than 2^61 of its ticks"
         )
     # a fraction of a tick is dropped: times are whole ticks, so no row can fall into it
     return int(ticks)
@@ -79,10 +82,9 @@ def check_length(length: Length, what: str) -> None:
     Traceback (most recent call last):
     thalweg.errors.PlanError: window='ten seconds': write a number and a unit, such as '10 seconds'
     """
-    given: object = length
-    if isinstance(given, (bool, str, timedelta, np.timedelta64)) or not isinstance(given, (int, float, np.number)):
+    if not _is_number(length):
         length_of(length, "s", what)  # with the longest tick, so that no length is refused that fits into another unit
-    elif not math.isfinite(given) or given != int(given):
+    elif isinstance(length, float | np.floating) and not float(length).is_integer():
         raise PlanError(
             f"{what}={length!r}: must be a length of time such as '10 seconds', or a whole number if times are whole "
             "numbers"
@@ -91,7 +93,35 @@ def check_length(length: Length, what: str) -> None:
         length_of(length, None, what)
 
 
-def _nanoseconds(text: str, what: str) -> int:
+def _is_number(length: object) -> bool:
+    return isinstance(length, int | float | np.number) and not isinstance(length, bool | np.timedelta64)
+
+
+def _shown(length: object) -> str:
+    try:
+        return repr(length)
+    except ValueError:  # Python does not write thousands of digits
+        return "a number of too many digits"
+
+
+def _nanoseconds_of(length: object, what: str) -> Fraction | None:
+    """Return a length of time in nanoseconds, exactly; None if it is a number of ticks."""
+    if isinstance(length, np.timedelta64):
+        unit, count = np.datetime_data(length.dtype)
+        if unit not in _NUMPY_NS or np.isnat(length):
+            raise PlanError(f"{what}={length!r}: must be a length of time with a unit, such as np.timedelta64(10, 's')")
+        return Fraction(int(length.astype(np.int64)) * count) * _NUMPY_NS[unit]
+    if isinstance(length, timedelta):
+        below_us = getattr(length, "nanoseconds", 0)  # of a pandas.Timedelta
+        return Fraction((length.days * 86_400 + length.seconds) * 10**9 + length.microseconds * 10**3 + below_us)
+    if isinstance(length, str):
+        return _nanoseconds(length, what)
+    if isinstance(length, bool) or not isinstance(length, int | float):
+        raise PlanError(f"{what}={length!r}: must be a length of time such as '10 seconds', or a timedelta")
+    return None
+
+
+def _nanoseconds(text: str, what: str) -> Fraction:
     total, at = Fraction(0), 0
     words = text.strip()
     while at < len(words):
@@ -105,11 +135,13 @@ def _nanoseconds(text: str, what: str) -> int:
                 f"{what}={text!r}: {part[2]!r} is not a unit of time{nearest(name, UNITS_NS)}; "
                 f"use {', '.join(UNITS_NS)}"
             )
+        if len(part[1]) > MOST_DIGITS:
+            raise PlanError(f"{what}: a number has {len(part[1]):,} digits; write at most {MOST_DIGITS}")
         total += Fraction(part[1]) * UNITS_NS[unit]
         at = part.end()
     if not words:
         raise PlanError(f"{what}={text!r}: write a number and a unit, such as '10 seconds'")
-    return int(total)
+    return total
 
 
 @dataclass(frozen=True, slots=True)
