@@ -122,7 +122,9 @@ class JsonLines:
 
 def _private(path: str, flags: int) -> int:
     """Open a file. If it is new, only this user may read it, because it contains names of predicates and keys of
-    rows."""
+    rows. A pipe or a device is refused: opening or writing to it may block."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path) and path != os.devnull:
+        raise OSError("it is not a regular file")
     return os.open(path, flags, 0o600)
 
 
