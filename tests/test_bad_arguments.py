@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -83,6 +86,9 @@ def test_data_that_is_no_dataframe_is_refused_with_a_hint() -> None:
         ({"policy": "sweeep"}, ["'sweeep'", "did you mean 'sweep'", "a-greedy"]),
         ({"p": 2.0}, ["p=2.0", "at most 1"]),
         ({"profile_window": -5}, ["profile_window=-5"]),
+        ({"profile_window": 10**11}, ["profile_window=100000000000", "from 1 to 10,000,000"]),
+        ({"time_limit": 1e300}, ["time_limit=1e+300", "at most 1,000,000,000", "None"]),
+        ({"time_limit": 10**10}, ["time_limit=10000000000", "at most 1,000,000,000"]),
         ({"alpha": 0.0}, ["alpha=0.0"]),
         ({"slice_rows": 0}, ["slice_rows=0", "1 or more"]),
         ({"policy": "static", "p": 0.5}, ["'static'", "leave out p"]),
@@ -104,10 +110,88 @@ def test_a_function_instead_of_a_predicate() -> None:
     assert "tw.predicate(" in said(lambda: tw.filters(len))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("place", ["a directory", "below a file"])
+@pytest.mark.parametrize("options", [{"profile_window": 10**7, "policy": "sweep"}, {"time_limit": 1e9}], ids=str)
+def test_the_greatest_values_work(options: dict[str, Any]) -> None:
+    keep = tw.filters(tw.predicate(len, "line"), tw.predicate(lambda size: size > 1, "size", name="two"), **options)
+    assert pa.Table.from_batches(keep.over(TABLE)).column("size").to_pylist() == [2]
+
+
+TIMES = pa.table({"ts": pa.array([0, 1, 2], pa.timestamp("us")), "k": [1, 1, 2]})
+LENGTHS = [-1, True, "x", "5 weeks", 2**63, 10**30, 1e10, 1e300, float("nan"), float("inf"), np.timedelta64(5, "D")]
+DOORS: dict[str, Any] = {
+    "budget": lambda value: tw.filters(tw.predicate(len, "line"), policy="auto", budget=value),
+    "p": lambda value: tw.filters(tw.predicate(len, "line"), policy="sweep", p=value),
+    "profile_window": lambda value: tw.filters(tw.predicate(len, "line"), policy="sweep", profile_window=value),
+    "eddy_batch": lambda value: tw.filters(tw.predicate(len, "line"), policy="eddy", eddy_batch=value),
+    "slice_rows": lambda value: tw.filters(tw.predicate(len, "line"), slice_rows=value),
+    "time_limit": lambda value: tw.filters(tw.predicate(len, "line"), time_limit=value),
+    "seed": lambda value: tw.filters(tw.predicate(len, "line"), seed=value),
+    **{
+        name: lambda value, name=name: tw.join(**{"on": "a.k = b.k", "window": "1 s", "time": "ts", name: value})
+        for name in ("window", "lateness", "max_ahead", "idle_after", "max_matches", "max_bytes", "buckets")
+    },
+    "by": lambda value: tw.join("a.k = b.k", window="1 s", time="ts", objective=tw.objective.most_results(by=value)),
+    "results": lambda value: tw.objective.first_results(value),
+    "rate": lambda value: tw.objective.balance(rate=value, memory=1),
+    "lateness of a stream": lambda value: tw.session().stream("t", TIMES, time="ts", lateness=value),
+    "cost": lambda value: tw.session().function("f", len, pa.int64(), cost=value),
+    "rows_per_second": lambda value: tw.session().stream("t", TIMES, time="ts", statistics={"rows_per_second": value}),
+    "Estimate": lambda value: tw.Estimate(value, "declared"),
+    "low": lambda value: tw.Estimate.between(value, 5),
+}
+"""Where users pass lengths, durations and counts."""
+
+
+def rows_of(made: Any) -> int | None:
+    """Return the number of rows of a join or a chain."""
+    if hasattr(made, "late"):
+        return sum(len(batch) for batch in made.over(a=TIMES, b=TIMES))
+    return sum(len(batch) for batch in made.over(TABLE)) if hasattr(made, "failed") else None
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_number_out_of_range_works_or_is_refused_in_a_sentence(door: str) -> None:
+    """A join and a chain that can be made also run."""
+    for value in LENGTHS:
+        try:
+            rows = rows_of(DOORS[door](value))
+        except tw.ThalwegError as error:
+            words = str(error)
+        else:
+            words = ""
+            assert rows in (2, 5, None)
+        assert len(words) < 300, value
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 1e10, 1e300, 2**70, float("inf")], ids=repr)
+def test_a_run_is_waited_for_with_any_timeout(timeout: float) -> None:
+    session = tw.session()
+    session.stream("t", TIMES, time="ts")
+    rounds = session.rounds([session.query("SELECT k FROM t", name="q")])
+    waited: list[Any] = [rounds, rounds.runs["q"]]
+    for run in waited:
+        assert run.awaitTermination(timeout) in ((True, False) if timeout <= 0 else (True,))
+    rounds.stop()
+
+
+@pytest.mark.parametrize("timeout", ["5 s", True, float("nan"), np.timedelta64(5, "D")], ids=repr)
+def test_a_timeout_that_is_no_number_is_refused(timeout: Any) -> None:
+    session = tw.session()
+    session.stream("t", TIMES, time="ts")
+    run = session.query("SELECT k FROM t", name="q").start(format="noop")
+    assert "awaitTermination(timeout=" in said(lambda: run.awaitTermination(timeout))
+    run.awaitTermination(60)
+
+
+@pytest.mark.parametrize("place", ["a directory", "below a file", "a pipe", "a socket", "a device"])
 def test_an_events_file_that_cannot_be_written_is_reported_early(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    path = tmp_path if place == "a directory" else tmp_path / "file" / "events.jsonl"
+    path = {"a directory": tmp_path, "a device": Path("/dev/zero")}.get(place, tmp_path / "file" / "events.jsonl")
+    if place == "a pipe":
+        os.mkfifo(path := tmp_path / "pipe")
+    if place == "a socket":
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path := tmp_path / "socket"))
     untouched = Untouched()
     keep = tw.filters(tw.predicate(untouched.test, "line", name="p"), events=str(path))
     message = said(lambda: list(keep.over(TABLE)))

@@ -40,6 +40,8 @@ from thalweg.plan.pipeline import Pipeline
 Bits = NDArray[np.bool_]
 NEVER = 1 << 62
 """More rows than any stream has."""
+MOST_TUPLES = 10_000_000
+"""The greatest `profile_window`; as many tuples take 10 MB of memory per predicate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,10 @@ class ProfileSettings:
         if not is_number(self.p) or not 0.0 < self.p <= 1.0:
             raise PlanError(f"p={self.p!r}: the share of dropped rows to profile must be above 0 and at most 1")
         tuples = self.profile_window
-        if isinstance(tuples, bool) or not isinstance(tuples, int) or tuples < 1:
+        if isinstance(tuples, bool) or not isinstance(tuples, int) or not 1 <= tuples <= MOST_TUPLES:
             raise PlanError(
-                f"profile_window={tuples!r}: the number of profile tuples to keep must be a whole number >= 1"
+                f"profile_window={tuples!r}: the number of profile tuples to keep must be a whole number from 1 to "
+                f"{MOST_TUPLES:,}"
             )
         if not is_number(self.alpha) or not 0.0 < self.alpha <= 1.0:
             raise PlanError(f"alpha={self.alpha!r}: must be above 0 and at most 1 (1 reorders at the least difference)")

@@ -57,6 +57,8 @@ from numbers import Real
 from statistics import NormalDist
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from thalweg.errors import PlanError
 
 Origin = Literal["counted", "sampled", "learned", "declared", "assumed"]
@@ -83,6 +85,11 @@ def weakest(origins: Iterable[Origin]) -> Origin:
     'declared'
     """
     return max(origins, key=ORIGINS.index)
+
+
+def is_real(value: object) -> bool:
+    """Whether a value is a number, and neither a truth value nor a length of time, which NumPy counts as numbers."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ class Estimate:
             given = getattr(self, name)
             if given is None and name in ("variance", "as_of"):
                 continue
-            if isinstance(given, bool) or not isinstance(given, Real) or given != given:
+            if not is_real(given) or given != given:
                 raise PlanError(f"Estimate: {name}={given!r} must be a number")
             try:
                 given = float(given)
@@ -178,7 +185,7 @@ class Estimate:
         """
         ends: dict[str, Any] = {"low": low, "high": high}
         for name, end in ends.items():
-            if isinstance(end, bool) or not isinstance(end, Real) or not 0 < end < 2.0**1023:  # type: ignore[operator]
+            if not is_real(end) or not 0 < end < 2.0**1023:
                 raise PlanError(f"{name}={end!r} must be a finite number above 0")
         low, high = float(low), float(high)
         if low > high:

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from thalweg.errors import PlanError, nearest
+from thalweg.plan.estimate import is_real
 from thalweg.plan.window import Length, check_length, length_of
 
 __all__ = ["Objective", "balance", "first_results", "least_memory", "most_results", "steady_rate"]
@@ -183,8 +184,7 @@ def balance(rate: float, memory: float) -> Objective:
     balance(rate=0.4, memory=0.6)
     """
     for name, weight in (("rate", rate), ("memory", memory)):
-        is_number = isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool)
-        if not is_number or not 0 <= weight <= MOST_WEIGHT:
+        if not is_real(weight) or not 0 <= weight <= MOST_WEIGHT:
             raise PlanError(
                 f"balance({name}={weight!r}): a weight must be a number of at least 0 and at most {MOST_WEIGHT:g}, "
                 "such as 0.5"

@@ -65,6 +65,8 @@ OF_OTHERS = ("chart", "mesh", "eddy")
 OF_THE_PAPER = "a-greedy"
 """The policy that is used if one of its settings is given and no policy is named."""
 DEAD_LETTER = "dead-letter"
+MOST_TIME_LIMIT_S = 1_000_000_000
+"""The greatest `time_limit`, about 32 years; timers of the operating system end at 292 years."""
 ON_ERROR = ("raise", DEAD_LETTER)
 
 
@@ -231,9 +233,12 @@ class FilterSettings(AdaptSettings):
             raise PlanError(f"on_error={self.on_error!r}: must be 'raise' or 'dead-letter'{near}")
         limit = self.time_limit
         if limit is not None and (
-            isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < float("inf")
+            isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit <= MOST_TIME_LIMIT_S
         ):
-            raise PlanError(f"time_limit={limit!r}: must be a number of seconds above 0, or None")
+            raise PlanError(
+                f"time_limit={limit!r}: must be a number of seconds above 0 and at most {MOST_TIME_LIMIT_S:,}, or None "
+                "for no limit"
+            )
 
     @property
     def dead_letter(self) -> bool:

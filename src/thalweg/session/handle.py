@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from thalweg.errors import QueryError, warn_user
+from thalweg.errors import PlanError, QueryError, warn_user
 
 if TYPE_CHECKING:
     from thalweg.events import BatchTimed, Record
@@ -207,6 +207,15 @@ class Handle(Protocol):
     """The folder from which a restart continues; None if there is none."""
 
 
+def seconds_to_wait(timeout: float | None) -> float | None:
+    """Return the timeout, but at most as long as a thread can wait, 292 years."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout != timeout:
+        raise PlanError(f"awaitTermination(timeout={timeout!r}): must be a number of seconds, or None for no limit")
+    return min(timeout, threading.TIMEOUT_MAX)
+
+
 def _shown(handle: Handle) -> str:
     state = "running" if handle.isActive else "ended" if handle.exception() is None else "failed"
     return f"<query {handle.name or handle.id}: {state}>"
@@ -289,7 +298,8 @@ class StreamRun(_RunHandle):
         from thalweg.runtime.spark.sql.failures import run
         from thalweg.runtime.spark.stream_watch import await_reports
 
-        ended = run(lambda: self.streaming_query.awaitTermination(timeout), self._plan_run.settings.redact)
+        seconds = seconds_to_wait(timeout)
+        ended = run(lambda: self.streaming_query.awaitTermination(seconds), self._plan_run.settings.redact)
         if timeout is None or ended:
             await_reports(self._spark, str(self.streaming_query.runId))  # so that `report` has the last micro-batch
         return None if timeout is None else bool(ended)
@@ -421,7 +431,7 @@ class BatchRun(_RunHandle):
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802
         """Wait until the query ends, or for `timeout` seconds. Raise the error that ended it."""
         try:
-            ended = self._ended.wait(timeout)
+            ended = self._ended.wait(seconds_to_wait(timeout))
         except KeyboardInterrupt:
             self._interrupted = True
             raise

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import plural, time_span
-from thalweg.session.handle import BatchRun, Stopped
+from thalweg.session.handle import BatchRun, Stopped, seconds_to_wait
 
 Read = Callable[[], Iterable[pa.RecordBatch]]
 
@@ -159,7 +159,8 @@ class QueryRounds:
         >>> s.rounds([s.query("SELECT n FROM events", name="all")]).awaitTermination(timeout=60)
         True
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        seconds = seconds_to_wait(timeout)
+        deadline = None if seconds is None else time.monotonic() + seconds
         try:
             for run in self.runs.values():
                 run._ended.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))

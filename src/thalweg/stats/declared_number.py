@@ -21,10 +21,8 @@ from dataclasses import fields
 from statistics import NormalDist
 from typing import Any, Literal
 
-import numpy as np
-
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.estimate import DECLARED_LEVEL, Estimate
+from thalweg.plan.estimate import DECLARED_LEVEL, Estimate, is_real
 
 LARGEST = 1e15
 """The largest number that can be declared. Costs are products of such numbers, one per stream, and must stay finite."""
@@ -47,8 +45,7 @@ def _number(given: Any, what: str, limit: Limit) -> Estimate:
             return _interval(given, what, most)
         given = _estimate(given, what)
     value: Any = given.value if isinstance(given, Estimate) else given
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not 0 <= value <= most or value == math.inf or (value == 0 and limit == "above 0"):
+    if not is_real(value) or not 0 <= value <= most or value == math.inf or (value == 0 and limit == "above 0"):
         wanted = "a share from 0 to 1" if limit == "share" else f"a number {limit}"
         raise PlanError(f"{what}={value!r} must be {wanted}, or a dict such as {{'low': 10, 'high': 90}}")
     return given.within(0, most) if isinstance(given, Estimate) else Estimate(value, "declared", None, 0, most)

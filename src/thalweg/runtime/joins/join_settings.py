@@ -51,8 +51,8 @@ class JoinSettings(AdaptSettings):
         for name, value in (
             ("max_matches", self.max_matches), ("max_bytes", self.max_bytes), ("buckets", self.buckets),
         ):  # fmt: skip
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise PlanError(f"{name}={value!r}: must be a whole number, 1 or more")
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63):
+                raise PlanError(f"{name}={value!r}: must be a whole number, 1 or more and less than 2^63")
         if self.plan is not None and not isinstance(self.plan, str):
             raise PlanError(f"plan={self.plan!r}: must be text, 'multiway' or one such as '((b c) a)'")
         if self.plan is not None and self.plan != MULTIWAY:
