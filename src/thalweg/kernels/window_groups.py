@@ -39,7 +39,7 @@ from thalweg.plan.type_rules import plain_type, sql_name
 WINDOW, VALUE = "window", "value"
 SPREAD, VALUE_SPREAD = "spread", "spread of value"
 """Salted hashes of the keys and of a distinct value, so that no keys can be chosen that are slow to group."""
-EXPANDED_ROWS = 1 << 20
+EXPANDED_ROWS = 1 << 18
 """The number of rows of overlapping windows that are combined at once. One window may have more."""
 _COUNT = AggregateColumn("count", None, pa.int64())
 
@@ -107,16 +107,22 @@ class WindowGroups:
 
     def close(self, until: int) -> pa.Table:
         """Return the groups of windows that end at `until` or earlier and were not emitted yet, sorted by window."""
+        return pa.concat_tables([self.output.empty_table(), *self.closing(until)])
+
+    def closing(self, until: int) -> Iterator[pa.Table]:
+        """Return the groups of `close` in several tables, which are computed on demand. They are closed at once."""
         before, self.closed = self.closed, max(until, until if self.closed is None else self.closed)
         earliest = self._runs.earliest
         last = self.panes.last_closed(self.closed)
         after = None if before is None else self.panes.last_closed(before)
         if earliest is None or earliest >= last + self.panes.length or after == last:
-            return self.output.empty_table()
-        tables = list(self._closing(after, last))
-        for runs in (self._runs, *self._distinct.values()):
-            runs.expire(last + self.panes.slide)  # the start of the first window that is still open
-        return pa.concat_tables([self.output.empty_table(), *tables])
+            return iter(())
+        bound = last + self.panes.length
+        runs = {None: self._runs} | self._distinct
+        tables = {column: table for column, each in runs.items() if (table := each.before(bound)) is not None}
+        for each in runs.values():
+            each.expire(last + self.panes.slide)  # the start of the first window that is still open
+        return self._in_closed_windows(tables, after, bound)
 
     def close_all(self) -> pa.Table:
         """Close all windows and return their groups. No more rows may be added."""
@@ -144,31 +150,26 @@ class WindowGroups:
             spread = pa.array(group_words([values], self._salt))
             runs.add(pa.table(keys | {VALUE: values, VALUE_SPREAD: spread}).filter(values.is_valid()))
 
-    def _closing(self, after: int | None, last: int) -> Iterator[pa.Table]:
-        """Yield the groups of windows that begin after `after`, up to and including `last`."""
-        bound = last + self.panes.length
-        held = self._runs.before(bound)
-        assert held is not None  # the caller has checked that the earliest pane is before `bound`
-        distinct = {column: runs.before(bound) for column, runs in self._distinct.items()}
-        tables = {None: held} | {column: table for column, table in distinct.items() if table is not None}
+    def _in_closed_windows(
+        self, tables: dict[str | None, pa.Table], after: int | None, bound: int
+    ) -> Iterator[pa.Table]:  # fmt: skip
+        """Yield the groups of windows that begin after `after` and have ended at `bound`."""
         panes = {name: words(table.column(PANE)) for name, table in tables.items()}
-        starts = self.panes.windows(np.unique(panes[None]), after, bound)
-        # a window is a slice of each table, since they are sorted by pane
-        slices = {
-            name: (np.searchsorted(each, starts), np.searchsorted(each, starts + self.panes.length))
-            for name, each in panes.items()
-        }
-        sizes = sum(ends - begins for begins, ends in slices.values())
-        if not len(starts):
-            return
-        steps = np.cumsum(sizes) // EXPANDED_ROWS
-        for some in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(steps)) + 1):
-            parts = []
-            for name, table in tables.items():
-                begins, ends = (bounds[some] for bounds in slices[name])
-                rows = self._in_windows(table, starts[some], begins, ends - begins)
-                parts.append(rows if name is None else self._distinct_ones(rows, name))
-            yield self._finished(parts)
+        for starts in self.panes.windows(np.unique(panes[None]), after, bound):
+            # a window is a slice of each table, since they are sorted by pane
+            slices = {
+                name: (np.searchsorted(each, starts), np.searchsorted(each, starts + self.panes.length))
+                for name, each in panes.items()
+            }
+            sizes = sum(ends - begins for begins, ends in slices.values())
+            steps = np.cumsum(sizes) // EXPANDED_ROWS
+            for some in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(steps)) + 1):
+                parts = []
+                for name, table in tables.items():
+                    begins, ends = (bounds[some] for bounds in slices[name])
+                    rows = self._in_windows(table, starts[some], begins, ends - begins)
+                    parts.append(rows if name is None else self._distinct_ones(rows, name))
+                yield self._finished(parts)
 
     def _in_windows(self, table: pa.Table, starts: Words, begins: Words, counts: Words) -> pa.Table:
         """Return the rows of each window, with its start as a column, one window after another."""

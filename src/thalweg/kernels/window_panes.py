@@ -7,10 +7,10 @@ one if the length is a multiple of the slide, however many windows overlap.
 >>> panes = Panes(length=25, slide=10)
 >>> panes.of(np.array([0, 4, 5, 12, -1]))
 array([ 0,  0,  5, 10, -5])
->>> panes.windows(np.array([0, 5, 10]), after=None, until=30).tolist()  # the starts; the last window ends at 25
-[-20, -10, 0]
->>> panes.windows(np.array([0, 5, 10]), after=-1, until=100).tolist()
-[0, 10]
+>>> [starts.tolist() for starts in panes.windows(np.array([0, 5, 10]), after=None, until=30)]  # the last ends at 25
+[[-20, -10, 0]]
+>>> [starts.tolist() for starts in panes.windows(np.array([0, 5, 10]), after=-1, until=100)]
+[[0, 10]]
 
 References: Li, Maier, Tufte, Papadimos, Tucker, "No Pane, No Gain", SIGMOD Record 34(1), 2005; two panes per slide:
 Krishnamurthy, Wu, Franklin, "On-the-Fly Sharing for Streamed Aggregation", SIGMOD 2006, section 3.1 (paired windows).
@@ -18,6 +18,7 @@ Krishnamurthy, Wu, Franklin, "On-the-Fly Sharing for Streamed Aggregation", SIGM
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,8 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.int64]
 LEAST, MOST = -(2**63), 2**63 - 1
+WINDOWS_AT_ONCE = 1 << 20
+"""The most windows whose starts are computed at once: one row may be in a million windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,11 @@ class Panes:
         """Return the start of the last window that has ended at `until`."""
         return (until - self.length) // self.slide * self.slide
 
-    def windows(self, panes: Words, after: int | None, until: int) -> Words:
-        """Return the sorted starts of the windows of these panes that begin after `after` and have ended at `until`.
+    def windows(self, panes: Words, after: int | None, until: int) -> Iterator[Words]:
+        """Yield the sorted starts of the windows of these panes that begin after `after` and have ended at `until`, at
+        most `WINDOWS_AT_ONCE` at a time.
 
         The panes must be ascending."""
-        if not len(panes):
-            return panes
         # each pane adds only the windows that begin after those of the previous pane, so no window is visited twice
         last = panes // self.slide
         first = (panes - self.length) // self.slide + 1
@@ -67,7 +69,13 @@ class Panes:
         if after is not None:
             first = np.maximum(first, max(after, LEAST) // self.slide + 1)
         last = np.minimum(last, self.last_closed(until) // self.slide)
-        return ranges(first, np.maximum(last - first + 1, 0)) * self.slide
+        ends = np.cumsum(np.maximum(last - first + 1, 0))
+        for begin in range(0, int(ends[-1]) if len(ends) else 0, WINDOWS_AT_ONCE):
+            end = min(begin + WINDOWS_AT_ONCE, int(ends[-1]))
+            some = slice(int(np.searchsorted(ends, begin, "right")), int(np.searchsorted(ends, end)) + 1)
+            before = np.maximum(begin - np.append(0, ends)[some], 0)  # of the first pane, yielded already
+            counts = np.diff(np.minimum(ends[some], end), prepend=begin)
+            yield ranges(first[some] + before, counts) * self.slide
 
 
 def ranges(first: Words, counts: Words) -> Words:

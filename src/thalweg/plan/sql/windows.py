@@ -22,10 +22,12 @@ from typing import NoReturn
 
 from thalweg.errors import PlanError
 from thalweg.plan.sql.source_text import SourceText, tokens_of
-from thalweg.plan.window import GroupWindow, StreamWindow, length_of
+from thalweg.plan.window import GroupWindow, StreamWindow, as_written, length_of
 
 MOST_EXACT_US = 2**50
 """Longer lengths are not checked for a fraction of a microsecond."""
+MOST_WINDOWS = 1_000_000
+"""The most windows that a row may be in. Each of them is a result."""
 _EXAMPLE = "[RANGE 60 SECONDS], [ROWS 1000] or [NOW]"
 
 
@@ -142,6 +144,11 @@ class _Finder:
             self._refuse(at, f"the length and the slide of a window must be greater than 0; write {example}")
         if every > length:
             self._refuse(at, f"the slide is longer than the window, so rows would be in no window; write {example}")
+        if (count := -(-length // every)) > MOST_WINDOWS:
+            self._refuse(
+                at, f"each row would be in {count:,} windows, because a window is {as_written(length)} long and one "
+                f"begins every {as_written(every)}; write a longer slide, so that they are at most {MOST_WINDOWS:,}"
+            )  # fmt: skip
 
     def _length(self, first: int, end: int) -> int:
         """Return the length that the tokens from `first` to before `end` describe, in microseconds."""

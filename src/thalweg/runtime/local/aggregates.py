@@ -88,9 +88,13 @@ class GroupingOperator(Operator):
 
     def mark(self, port: str, mark: int) -> AfterMark:
         """Return the groups that a mark closes."""
-        closed = self.groups.close_all() if mark == END else self.groups.close(mark)
-        self.results += closed.num_rows
-        return AfterMark(mark, tuple(closed.combine_chunks().to_batches(RESULT_ROWS)))
+        return AfterMark(mark, tuple(self.closed(mark)))
+
+    def closed(self, mark: int) -> Iterator[pa.RecordBatch]:
+        """Return the groups that a mark closes, computed on demand: there may be more than memory can hold."""
+        for table in self.groups.closing(mark):
+            self.results += table.num_rows
+            yield from table.combine_chunks().to_batches(RESULT_ROWS)
 
     def counts(self, watermark: int | None) -> GroupCounts:
         """Return the counters so far."""
@@ -157,11 +161,11 @@ def grouped_batches(
             marks.seen(time, operator.groups.latest)
         marks.end_round()
         if marks.query is not None:
-            yield from operator.mark(PORT, marks.query).rows
+            yield from operator.closed(marks.query)
         report_counts()
     if not is_set_up:
         return
-    yield from operator.mark(PORT, END).rows
+    yield from operator.closed(END)
     if not operator.results:
         yield empty_batch(operator.groups.output)
     report_counts()
