@@ -329,7 +329,8 @@ def _orders(
         mean = numbers.functions.mean
         yield None, _order(root, parts, parents, {part: round(float(mean(each)), 2) for part, each in drops.items()})
         return
-    rounded = np.round(np.stack(np.broadcast_arrays(*drops.values())), 2)
+    # arrays even if no number differs from place to place, as for windows of rows
+    rounded = np.round(np.stack(np.broadcast_arrays(np.zeros(1), *drops.values())[1:]), 2)
     patterns, which = np.unique(rounded.argsort(axis=0, kind="stable"), axis=1, return_inverse=True)
     # equal ones stay in the order of the inputs, so places with the same pattern may differ in which are equal
     ties = np.diff(np.take_along_axis(rounded, patterns[:, which.ravel()], axis=0), axis=0) == 0

@@ -143,12 +143,13 @@ def plan_curves(
     title: str, first: FirstPlan, objective: Objective, max_bytes: float | None = None,
     measured: Measured | None = None, measured_bytes: float | None = None,
 ) -> PlanCurves | None:  # fmt: skip
-    """Return the curves of the best plans; None if no plans were compared."""
+    """Return the curves of the best plans; None if no plans were compared, or if no window has a length in time."""
     choice = first.choice
-    if choice is None:
+    longest = max(first.estimates.seconds.values(), default=0.0)
+    until = 1.5 * objective.seconds if objective.by is not None else 2.0 * longest
+    if choice is None or not until:
         return None
     shown = choice.candidates[:SHOWN]
-    until = 1.5 * objective.seconds if objective.by is not None else 2.0 * max(first.estimates.seconds.values())
     if measured is not None:  # what was measured later is not predicted
         early = [n for n, time in enumerate(measured.times) if time <= until]
         points = tuple(measured.times[n] for n in early), tuple(measured.results[n] for n in early)
