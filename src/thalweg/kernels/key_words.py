@@ -66,7 +66,7 @@ class KeyKind:
         if family.startswith("timestamp"):
             return cls(family, pa.timestamp(max((kind.unit for kind in types), key=_UNITS.index), types[0].tz))
         if family == "decimal":
-            scale = max(kind.scale for kind in types)
+            scale = max(0, *(kind.scale for kind in types))
             whole = max(kind.precision - kind.scale for kind in types)
             wide = whole + scale > pa.decimal128(38, 0).precision
             return cls(family, pa.decimal256(min(whole + scale, 76), scale) if wide else pa.decimal128(38, scale))

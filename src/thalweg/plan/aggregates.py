@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from thalweg.plan.expression import AggregateCall, Expression, text_of
 from thalweg.plan.functions import Refuse, conversion
-from thalweg.plan.type_rules import is_number, sql_name
+from thalweg.plan.type_rules import can_be_grouped, has_order, is_number, sql_name
 
 AGGREGATES = ("count", "sum", "avg", "min", "max")
 is_ = pa.types
@@ -22,6 +22,11 @@ def aggregate(function: str, argument: Expression | None, distinct: bool, refuse
     """Return an aggregate with its result type."""
     if distinct and function != "count":
         refuse(f"DISTINCT is supported only in count, not in {function}; remove it")
+    if distinct and argument is not None and not can_be_grouped(argument.type):
+        refuse(
+            f"DISTINCT does not support {argument.type}, the type of {text_of(argument)}; select a part of it before "
+            "registering the stream, or with s.function(...)"
+        )
     if function == "count" or argument is None:
         return AggregateCall(function, argument, pa.int64(), distinct)
     kind, text = argument.type, text_of(argument)
@@ -35,7 +40,7 @@ def aggregate(function: str, argument: Expression | None, distinct: bool, refuse
         if is_.is_decimal(kind):
             return AggregateCall(function, argument, pa.decimal128(min(kind.precision + 10, 38), kind.scale))
         return AggregateCall(function, argument, pa.float64() if is_.is_floating(kind) else pa.int64())
-    if not (is_.is_primitive(kind) or is_.is_string(kind) or is_.is_decimal(kind)):
+    if not has_order(kind) or is_.is_binary(kind) or is_.is_null(kind):
         way = f"write CAST({text} AS INT)" if is_.is_null(kind) else "convert it before registering the stream"
         refuse(f"{function} takes numbers, text and times, but {text} is {sql_name(kind)}; {way}")
     return AggregateCall(function, argument, kind)

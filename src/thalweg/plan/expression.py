@@ -12,7 +12,7 @@ call, so that no engine has to guess.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -28,7 +28,7 @@ class Ref:
 
     alias: str
     column: str
-    type: pa.DataType
+    type: pa.DataType = field(hash=False)  # a user-defined type may not be hashable
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,18 @@ from thalweg.plan.java_pattern import surely_compiles
 from thalweg.plan.like_pattern import like_parts
 from thalweg.plan.re2_text import re2_text
 from thalweg.plan.regex_subset import RegexError
-from thalweg.plan.type_rules import arithmetic, as_decimal, can_cast, common, common_of, finer, is_number, sql_name
+from thalweg.plan.type_rules import (
+    arithmetic,
+    as_decimal,
+    can_be_chosen,
+    can_cast,
+    common,
+    common_of,
+    finer,
+    has_order,
+    is_number,
+    sql_name,
+)
 
 is_ = pa.types
 Refuse = Callable[[str], object]
@@ -115,10 +126,10 @@ def typed(name: str, arguments: Sequence[Expression], refuse: Refuse) -> Call:
     if name in ("coalesce", "greatest", "least"):
         if name != "coalesce" and len(args) < 2:
             refuse(f"{name} takes at least two values; add one")
-        made = _to_common_type(name, args, refuse)
+        made = (_to_common_type if name == "coalesce" else _compared)(name, args, refuse)
         return call(name, made, made[0].type)
     if name == "in":
-        return call(name, _to_common_type("IN", args, refuse), pa.bool_())
+        return call(name, _compared("IN", args, refuse), pa.bool_())
     assert name == "case", name
     return _case(args, refuse)
 
@@ -272,6 +283,11 @@ def _to_common_type(name: str, args: tuple[Expression, ...], refuse: Refuse) -> 
         types = ", ".join(f"{text_of(a)} is {sql_name(a.type)}" for a in args)
         refuse(f"{SIGNS.get(name, name)}: the types differ ({types}); {_type_remedy(args)}")
         return args
+    if not can_be_chosen(kind):
+        refuse(
+            f"{SIGNS.get(name, name)} does not support {kind}, the type of {text_of(args[0])}; convert it before "
+            "registering the stream, or with s.function(...)"
+        )
     return tuple(widened(a, kind) for a in args)
 
 
@@ -312,14 +328,18 @@ def _literal_times(args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expres
 
 
 def _comparison(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call:
+    return call(name, _compared(name, args, refuse), pa.bool_())
+
+
+def _compared(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
+    """Return the arguments of a comparison, widened to their common type."""
     made = _to_common_type(name, args, refuse)
-    if not (is_number(made[0].type) or is_.is_primitive(made[0].type) or is_.is_string(made[0].type)
-            or is_.is_binary(made[0].type) or is_.is_null(made[0].type)):  # fmt: skip
+    if not has_order(made[0].type):
         refuse(
             f"{text_of(made[0])} is {made[0].type}, which cannot be compared; select a part of it before registering "
             "the stream, or with s.function(...)"
         )
-    return call(name, made, pa.bool_())
+    return made
 
 
 def _arithmetic(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call:

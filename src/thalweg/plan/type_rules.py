@@ -33,9 +33,16 @@ _DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column in expressions: without encodings, views and unsigned numbers, which Spark lacks."""
+    """Return the type of a column in expressions: without encodings, views, unsigned numbers and narrow decimals, which
+    Spark lacks, and for which Arrow lacks functions.
+
+    >>> plain_type(pa.decimal32(5, 2)), plain_type(pa.uint32()), plain_type(pa.decimal256(50, 2))
+    (Decimal128Type(decimal128(5, 2)), DataType(int64), Decimal256Type(decimal256(50, 2)))
+    """
     if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):  # which may not be hashable
+        return kind
     if kind in _UNSIGNED:
         return _UNSIGNED[kind]
     if is_.is_large_string(kind) or kind == pa.string_view():
@@ -46,8 +53,13 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.float32()
     if is_.is_date64(kind):
         return pa.date32()
+    if is_.is_decimal(kind) and (digits := kind.precision - min(kind.scale, 0)) <= 2 * MOST_DIGITS:
+        return (pa.decimal128 if digits <= MOST_DIGITS else pa.decimal256)(digits, max(kind.scale, 0))
     if is_.is_timestamp(kind) and kind.tz is not None:
         return pa.timestamp(kind.unit, "UTC")
+    if (is_.is_struct(kind) or is_.is_list(kind)) and not can_be_chosen(kind):
+        inner = [kind.field(n).with_type(plain_type(kind.field(n).type)) for n in range(kind.num_fields)]
+        return pa.struct(inner) if is_.is_struct(kind) else pa.list_(*inner)
     return kind
 
 
@@ -59,6 +71,28 @@ def finer(one: str, other: str) -> str:
 def is_number(kind: pa.DataType) -> bool:
     """Whether a type is a number: whole, decimal or floating."""
     return bool(is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind))
+
+
+def has_order(kind: pa.DataType) -> bool:
+    """Whether values of a type can be compared. Lists, intervals of months, and types of extensions cannot.
+
+    >>> has_order(pa.duration("us")), has_order(pa.month_day_nano_interval()), has_order(pa.uuid())
+    (True, False, False)
+    """
+    plain = is_number(kind) or is_.is_string(kind) or is_.is_binary(kind) or is_.is_null(kind)
+    return bool(plain or (is_.is_primitive(kind) and not is_.is_interval(kind)))
+
+
+def can_be_grouped(kind: pa.DataType) -> bool:
+    """Whether rows can be grouped by values of a type."""
+    return not (is_.is_nested(kind) or isinstance(kind, pa.BaseExtensionType))
+
+
+def can_be_chosen(kind: pa.DataType) -> bool:
+    """Whether Arrow can choose among values of a type, as CASE does: not of unions, extensions, and runs in lists."""
+    if is_.is_union(kind) or is_.is_run_end_encoded(kind) or isinstance(kind, pa.BaseExtensionType):
+        return False
+    return all(can_be_chosen(kind.field(n).type) for n in range(kind.num_fields))
 
 
 def as_decimal(kind: pa.DataType) -> pa.DataType:
@@ -167,7 +201,7 @@ def sql_name(kind: pa.DataType) -> str:
         return "TIMESTAMP_NTZ" if kind.tz is None else "TIMESTAMP"
     if is_.is_duration(kind):
         return "INTERVAL DAY TO SECOND"
-    return _NAMES.get(kind, str(kind).upper())
+    return str(kind).upper() if isinstance(kind, pa.BaseExtensionType) else _NAMES.get(kind, str(kind).upper())
 
 
 def type_of(given: object) -> pa.DataType | None:

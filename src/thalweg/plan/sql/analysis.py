@@ -18,8 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression import AggregateCall, Bound, Expression, Ref, Value, children, text_of, walk
 from thalweg.plan.literals import is_whole_text
@@ -29,7 +27,7 @@ from thalweg.plan.sql.clauses import Clauses, end_of, read_clauses, refuse_unkno
 from thalweg.plan.sql.expressions import ExpressionReader
 from thalweg.plan.sql.names import Names, find
 from thalweg.plan.sql.source_text import SourceText, offset_of, tokens_of
-from thalweg.plan.type_rules import plain_type
+from thalweg.plan.type_rules import can_be_grouped, plain_type
 from thalweg.plan.window import GroupWindow, StreamWindow
 
 if TYPE_CHECKING:
@@ -198,7 +196,7 @@ def _grouping(
             clauses.source.refuse(
                 node, f"{text_of(key)} is an aggregate, which is computed from groups; group by a column instead"
             )
-        if pa.types.is_nested(key.type):
+        if not can_be_grouped(key.type):
             clauses.source.refuse(
                 node,
                 f"{text_of(key)} is {key.type}, which GROUP BY does not support; select a part of it before "

@@ -114,15 +114,16 @@ def through(operator: Operator, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 class Scanning(Operator):
-    """Returns the columns of a source that are read. Arrow cannot gather rows of view types, so they are converted to
-    plain types."""
+    """Returns the columns of a source that are read. Arrow cannot gather rows of view types, nor hash runs, so they are
+    converted to plain types."""
 
     def __init__(self, branch: Branch) -> None:
         self.name, self.reads = f"scan of {branch.alias}", {PORT: branch.source.relation.name}
         self.branch = branch
         self._whole, self._columns = branch.source.relation.schema, list(branch.columns)
         self._read = pa.schema([self._whole.field(column) for column in self._columns])
-        self._views = any(kind in (pa.string_view(), pa.binary_view()) for kind in self._read.types)
+        encoded = (pa.types.is_run_end_encoded, pa.types.is_string_view, pa.types.is_binary_view)
+        self._views = any(of(kind) for kind in self._read.types for of in encoded)
 
     def set_up(
         self, schemas: Mapping[str, pa.Schema], clock: Clock | None = None, rng: np.random.Generator | None = None
