@@ -22,17 +22,18 @@ def statistics_for(declared: str, joined: JoinRows, factor: float) -> dict[str, 
 
 
 def one_wrong(statistics: dict[str, Any], factor: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return statistics with one number, drawn at random, multiplied or divided by a factor.
+    """Return statistics with one number, drawn at random, multiplied or divided by a factor. Partners are declared in
+    one direction: those of the other one would contradict the wrong number, which is refused.
 
     >>> exact = {"a": {"rows_per_second": 8.0}, "partners": {"a.k = b.k": (2.0, 4.0)}}
     >>> one_wrong(exact, 10.0, np.random.default_rng(0))
-    {'a': {'rows_per_second': 8.0}, 'partners': {'a.k = b.k': (2.0, 40.0)}}
+    {'a': {'rows_per_second': 8.0}, 'partners': {'a.k = b.k': (20.0, None)}}
     """
     rates = {alias: dict(known) for alias, known in statistics.items() if alias != "partners"}
-    partners = {edge: list(both) for edge, both in statistics["partners"].items()}
-    places = [*((rates[alias], "rows_per_second") for alias in rates)]
-    places += [(both, n) for both in partners.values() for n in (0, 1)]  # type: ignore[misc]
+    partners = {edge: both[0] for edge, both in statistics["partners"].items()}
+    places: list[tuple[dict[str, Any], str]] = [(rates[alias], "rows_per_second") for alias in rates]
+    places += [(partners, edge) for edge in partners]
     holder, place = places[int(rng.integers(len(places)))]
     wrong = factor if rng.uniform() < 0.5 else 1 / factor
     holder[place] = holder[place] * wrong
-    return {**rates, "partners": {edge: (both[0], both[1]) for edge, both in partners.items()}}
+    return {**rates, "partners": {edge: (found, None) for edge, found in partners.items()}}

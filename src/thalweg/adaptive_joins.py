@@ -139,14 +139,15 @@ def join(
         What is known in advance about the streams, and about the partners that their rows find::
 
             {"a": {"rows_per_second": 1000, "distinct": {"k": 50}}, "b": {"rows_per_second": {"low": 10, "high": 90}},
-             "partners": {"a.k = b.k": (30, 0.2)}}
+             "partners": {"a.k = b.k": (30, None)}}
 
-        A row of `a` finds 30 rows in the window of `b`, and a row of `b` finds 0.2 in the window of `a`; None is
-        unknown. A number may be a dict, the interval that contains it with a probability of 90 %, or an
-        :class:`thalweg.Estimate`. If times are whole numbers, a second is one unit of time. Tables have `rows` instead
-        of `rows_per_second`. :func:`thalweg.statistics_from` returns the statistics of an earlier run
-        (docs/plans.md, "Declaring statistics"). On Spark, the rates also decide which equal columns spread the rows
-        over buckets, and a checkpoint can only be used with the columns it was created with.
+        A row of `a` finds 30 rows in the window of `b`; None is unknown: here, how many rows of `a` a row of `b` finds,
+        which follows from the rates if they are known. Numbers that contradict each other are an error. A number may be
+        a dict, the interval that contains it with a probability of 90 %, or an :class:`thalweg.Estimate`. If times are
+        whole numbers, a second is one unit of time. Tables have `rows` instead of `rows_per_second`.
+        :func:`thalweg.statistics_from` returns the statistics of an earlier run (docs/plans.md, "Declaring
+        statistics"). On Spark, the rates also decide which equal columns spread the rows over buckets, and a checkpoint
+        can only be used with the columns it was created with.
     max_ahead
         On Spark streams: a row whose time is further ahead of the clock than this is joined, but does not advance the
         watermark, so that one wrong row does not make all others late. None accepts any time. If `max_ahead` is one day

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from thalweg.optimizer.estimate_sources import Lookers, estimate_sources, lookers
+from thalweg.optimizer.estimate_sources import Lookers, estimate_pairs, estimate_sources, lookers
 from thalweg.plan.estimate import ORIGINS
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import join_graph
@@ -27,9 +27,10 @@ from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
 def choose_order(plan: QueryPlan, known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
-    """Choose the first order of a join. Sources are estimated for every plan."""
+    """Choose the first order of a join. Sources and pairs of them are estimated for every plan."""
     sources = estimate_sources(plan, known)
-    plan = replace(plan, estimates=replace(plan.estimates, sources=sources))
+    shares = estimate_pairs(plan, sources, known)
+    plan = replace(plan, estimates=replace(plan.estimates, sources=sources, shares=shares))
     join = plan.join
     if join is None:
         return plan

@@ -25,9 +25,11 @@ System. SIGMOD 1979, table 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import mul
 
+from thalweg.optimizer.join_estimates import neighbors, pair_share
 from thalweg.plan.estimate import Estimate, Origin
 from thalweg.plan.expression import Call, Expression, Ref, Value, refs
 from thalweg.plan.join_graph import JoinGraph
@@ -53,13 +55,30 @@ def estimate_sources(plan: QueryPlan, known: Knowledge) -> dict[str, SourceEstim
     for scan in plan.scans:
         relation = scan.source.relation.name
         kept = _kept(scan, known)
-        rows = _rows(scan, known)
+        source = SourceEstimates(known.about(RowsPerSecond(relation)), _rows(scan, known), kept)
         partners = []
         for other in dict.fromkeys(looking.get(scan.alias, {}).values()):
             assert graph is not None
-            partners.append(_partners(scan, other, graph, rows if kept is None or rows is None else rows * kept, known))
-        found[scan.alias] = SourceEstimates(known.about(RowsPerSecond(relation)), rows, kept, tuple(partners))
+            partners.append(_partners(scan, other, graph, source.held, known))
+        found[scan.alias] = replace(source, partners=tuple(partners))
     return found
+
+
+def estimate_pairs(
+    plan: QueryPlan, sources: Mapping[str, SourceEstimates], known: Knowledge
+) -> dict[frozenset[str], Estimate]:
+    """Return the shares of pairs of rows that join. Raises PlanError if declared partners contradict each other."""
+    if plan.join is None:
+        return {}
+    graph, scans = JoinGraph.of([(*e.one, *e.other) for e in plan.join.equalities]), {s.alias: s for s in plan.scans}
+    held = {alias: rows for alias, source in sources.items() if (rows := source.held) is not None}
+
+    def distinct(alias: str, key: str) -> Estimate | None:
+        column = _read_by(scans[alias], key)
+        return None if column is None else known.about(DistinctValues(scans[alias].source.relation.name, column))
+
+    shares = {frozenset(pair): pair_share(pair, graph, held, known, distinct) for pair in neighbors(graph)}
+    return {pair: share for pair, share in shares.items() if share is not None}
 
 
 def _kept(scan: Branch, known: Knowledge) -> Estimate | None:

@@ -8,7 +8,6 @@ its plan when enough has been counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from thalweg.errors import warn_user
@@ -19,7 +18,7 @@ from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.estimate import Estimate
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import LEAST_CPU, Objective
-from thalweg.plan.plan_estimates import SourceEstimates
+from thalweg.plan.plan_estimates import PlanEstimates, SourceEstimates
 
 
 @dataclass(frozen=True)
@@ -60,32 +59,21 @@ def chosen_before_start(estimates: JoinEstimates, objective: Objective, max_byte
     return choice
 
 
-def estimates_of_query(plan: JoinPlan, sources: Mapping[str, SourceEstimates]) -> JoinEstimates:
+def estimates_of_query(plan: JoinPlan, estimates: PlanEstimates) -> JoinEstimates:
     """Return the estimates of the join of a query, from those of its sources."""
-    graph = plan.graph
     late = max((in_seconds(length) for length in plan.lateness.values()), default=0.0)
     quantities: dict[Quantity, Estimate] = {}
-    held: dict[str, Estimate] = {}
     seconds: dict[str, float] = {}
-    for alias in graph.aliases:
-        source = sources.get(alias, SourceEstimates())
-        rows = source.rows if source.kept is None or source.rows is None else source.rows * source.kept
+    for alias in plan.graph.aliases:
+        source = estimates.sources.get(alias, SourceEstimates())
         if alias in plan.times and source.rows_per_second is not None:
             rate = source.rows_per_second
             quantities["rate", alias] = rate if source.kept is None else rate * source.kept
         if alias in plan.windows:
             seconds[alias] = in_seconds(plan.windows[alias]) + late
-        elif rows is not None:
-            quantities["held", alias] = rows
-        if rows is not None:
-            held[alias] = rows
-    for one, other in neighbors(graph):
-        found = [
-            edge.partners / held[among]
-            for of, among in ((one, other), (other, one)) if among in held and held[among].value > 0
-            for edge in sources.get(among, SourceEstimates()).partners
-            if edge.of == of and edge.partners is not None
-        ]  # fmt: skip
-        if found:
-            quantities["share", one, other] = found[0].within(0, 1)
-    return JoinEstimates(graph, plan.streams, quantities, seconds)
+        elif source.held is not None:
+            quantities["held", alias] = source.held
+    for pair in neighbors(plan.graph):
+        if frozenset(pair) in estimates.shares:
+            quantities["share", *pair] = estimates.shares[frozenset(pair)]
+    return JoinEstimates(plan.graph, plan.streams, quantities, seconds)

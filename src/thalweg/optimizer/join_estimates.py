@@ -2,24 +2,33 @@
 
 Answers: for every stream its rate and the rows in its window, for every pair of neighbors the share of pairs of rows
 that join, each with its origin and uncertainty; and draws from them, which costs are computed for.
+Guarantee: the estimates and the draws do not depend on the order in which streams, equalities and their sides are
+written.
 
 A number that is declared without an interval is taken to be within a factor of `DECLARED` with a probability of 90 %,
 and an assumed one within a factor of `ASSUMED`.
+
+The partners of two streams are known in up to two directions: how many rows of b a row of a finds, and the reverse.
+Divided by the rows in the window that is searched, each is a measurement of the share of pairs that join. The mean of
+their logarithms is used, weighted by the inverse of their variances, to which partners and rows contribute.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import reduce
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.cost.join_numbers import JoinNumbers, Number
-from thalweg.plan.estimate import Estimate
+from thalweg.errors import PlanError
+from thalweg.formatting import few_digits
+from thalweg.plan.estimate import Estimate, weakest
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
@@ -28,10 +37,14 @@ from thalweg.stats import DistinctValues, Knowledge, Partners, Rows, RowsPerSeco
 
 DECLARED, ASSUMED = 1.5, 10.0
 """By how many times a number without an interval may be larger or smaller, with a probability of 90 %."""
+SAME = 0.01
+"""Numbers without uncertainty do not contradict each other if they differ by at most this share."""
 DRAWS = 32
 """How many values are drawn from what is uncertain, besides the expected ones."""
 DEVIATIONS = NormalDist().inv_cdf(0.95)
 """Between so many standard deviations below and above its mean, a normal quantity is with a probability of 90 %."""
+Distinct = Callable[[str, str], Estimate | None]
+"""Returns the number of distinct values in a column, by source and column."""
 Quantity = tuple[str, ...]
 """The name of a number: ("rate", a), ("held", a) for a table or a window of so many rows, ("share", a, b)."""
 
@@ -96,8 +109,8 @@ class JoinEstimates:
         drawn = {}
         deviations = {quantity: log_deviation(estimate) for quantity, estimate in self.quantities.items()}
         draws = DRAWS if any(deviations.values()) else 0
-        for quantity, estimate in self.quantities.items():
-            deviation = deviations[quantity]
+        for quantity in sorted(self.quantities, key=lambda each: (each[0], sorted(each[1:]))):
+            estimate, deviation = self.quantities[quantity], deviations[quantity]
             factors = np.exp(deviation * rng.standard_normal(draws) - deviation**2 / 2)
             values = _least(quantity, estimate.value) * np.concatenate([[1.0], factors])
             drawn[quantity] = np.minimum(values, 1.0) if quantity[0] == "share" else values
@@ -154,10 +167,13 @@ def join_estimates(
             rows = known.about(Rows(relation))
             if rows is not None:
                 held[alias] = quantities["held", alias] = rows if share is None else rows * share
-    for one, other in neighbors(graph):
-        estimate = _share(one, other, graph, held, known, relations)
+    def distinct(alias: str, column: str) -> Estimate | None:
+        return known.about(DistinctValues(relations.get(alias, alias), column))
+
+    for pair in neighbors(graph):
+        estimate = pair_share(pair, graph, held, known, distinct)
         if estimate is not None:
-            quantities["share", one, other] = estimate
+            quantities["share", *pair] = estimate
     return JoinEstimates(graph, plan.streams, quantities, seconds)
 
 
@@ -191,29 +207,88 @@ def in_seconds(length: Length) -> float:
     return length_of(length, "us") / 1e6 if isinstance(length, str | timedelta | np.timedelta64) else float(length)
 
 
-def _share(
-    one: str, other: str, graph: JoinGraph, held: Mapping[str, Estimate], known: Knowledge, relations: Mapping[str, str]
+def pair_share(
+    pair: tuple[str, str], graph: JoinGraph, held: Mapping[str, Estimate], known: Knowledge, distinct: Distinct
 ) -> Estimate | None:
-    """Return the share of pairs of rows of two sources that join: from partners in either direction, else from distinct
-    values, the least of several columns."""
+    """Return the share of pairs of rows of two sources that join: from partners, else from distinct values, the least
+    of several columns. `held`: the rows in their windows. Raises PlanError if declared partners contradict each
+    other."""
     found = []
-    for c in graph.shared(one, other):
-        ends = (one, graph.column_of[c][one]), (other, graph.column_of[c][other])
-        for of, among in (ends, ends[::-1]):
-            partners = known.about(Partners(of, among))
-            rows = held.get(among[0])
-            if partners is not None and rows is not None and rows.value > 0:
-                found.append((partners / rows).within(0, 1))
-    if found:
-        return min(found, key=log_deviation)
-    for c in graph.shared(one, other):
-        values = [
-            distinct for alias in (one, other)
-            if (distinct := known.about(DistinctValues(relations.get(alias, alias), graph.column_of[c][alias])))
-        ]  # fmt: skip
-        if values:
-            found.append(1 / max(values, key=lambda each: each.value))
-    return min(found, key=lambda each: each.value, default=None)
+    for c in graph.shared(*pair):
+        measured = [
+            _Measured(of, among, partners, held[among])
+            for of, among in (sorted(pair), sorted(pair, reverse=True))
+            if among in held and held[among].value > 0
+            if (partners := known.about(Partners((of, graph.column_of[c][of]), (among, graph.column_of[c][among]))))
+        ]
+        if len(measured) == 2:
+            _refuse_contradiction(*measured)
+        if measured:
+            found.append(_together(measured))
+    if not found:
+        for c in graph.shared(*pair):
+            columns = [(alias, column) for alias in pair for column in _columns(alias, c, graph)]
+            values = [each for end in columns if (each := distinct(*end)) is not None]
+            if values:
+                found.append(1 / max(values, key=lambda each: each.value))
+    return min(found, key=lambda each: (each.value, log_deviation(each)), default=None)
+
+
+def _columns(alias: str, c: int, graph: JoinGraph) -> list[str]:
+    """Return the columns of a source in a class."""
+    first = graph.column_of[c][alias]
+    return [first, *(second for name, one, second in graph.within if (name, one) == (alias, first))]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """The partners of a row in one direction, as a measurement of the share of pairs that join."""
+
+    of: str
+    among: str
+    partners: Estimate
+    rows: Estimate
+    """The rows in the window of `among`."""
+
+    @property
+    def share(self) -> Estimate:
+        return (self.partners / self.rows).within(0, 1)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the logarithm of the share."""
+        return math.hypot(log_deviation(self.partners), log_deviation(self.rows))
+
+
+def _together(measured: Sequence[_Measured]) -> Estimate:
+    """Return the mean of measurements of one share, weighted by the inverse of their variances."""
+    shares = [each.share for each in measured]
+    if len(shares) == 1:
+        return shares[0]
+    if not all(each.value for each in shares):  # zero has no logarithm
+        return reduce(Estimate.pooled, shares)
+    weights = [1 / max(each.deviation, 1e-9) ** 2 for each in measured]
+    value = math.exp(np.average([math.log(each.value) for each in shares], weights=weights))
+    variance = value * value * math.expm1(1 / sum(weights))
+    return Estimate(min(value, 1.0), weakest(each.origin for each in shares), variance, 0.0, 1.0)
+
+
+def _refuse_contradiction(one: _Measured, other: _Measured) -> None:
+    """Refuse partners whose 90 % intervals do not overlap if all numbers are declared or assumed. Numbers that were
+    counted may differ: rows that arrive before a window has filled find fewer partners."""
+    found, declared = one.partners.value * other.rows.value, other.partners.value * one.rows.value
+    numbers = (one.partners, one.rows, other.partners, other.rows)
+    if found == declared or any(each.origin not in ("declared", "assumed") for each in numbers):
+        return
+    apart = abs(math.log(found / declared)) if found and declared else math.inf
+    if apart <= DEVIATIONS * (one.deviation + other.deviation) + SAME:
+        return
+    raise PlanError(
+        f"statistics: a row of {one.of} finds {few_digits(one.partners.value)} of {few_digits(one.rows.value)} rows of "
+        f"{one.among}, so a row of {one.among} finds about {few_digits(found / one.rows.value)} of "
+        f"{few_digits(other.rows.value)} rows of {one.of}, but {few_digits(other.partners.value)} are declared; "
+        "correct the partners or a rate, or give None for one direction"
+    )
 
 
 def _least(quantity: Quantity, value: float) -> float:

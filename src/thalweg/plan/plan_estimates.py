@@ -40,11 +40,18 @@ class SourceEstimates:
     partners: tuple[PartnersEstimate, ...] = ()
     """One estimate for each source whose rows look for partners here."""
 
+    @property
+    def held(self) -> Estimate | None:
+        """The number of rows that its filters keep in its window, or in the table."""
+        return self.rows if self.kept is None or self.rows is None else self.rows * self.kept
+
 
 @dataclass(frozen=True)
 class PlanEstimates:
-    """The estimates for all sources, by alias, and for user functions, by name."""
+    """The estimates for all sources, by alias, for pairs of them, and for user functions, by name."""
 
     sources: Mapping[str, SourceEstimates] = field(default_factory=dict)
+    shares: Mapping[frozenset[str], Estimate] = field(default_factory=dict)
+    """The share of pairs of rows that join, by the aliases of two sources that an equality connects."""
     costs_us: Mapping[str, Estimate] = field(default_factory=dict)
     """The cost of functions per row, in microseconds. A function that is missing has an unknown cost."""

@@ -242,7 +242,7 @@ class ContinuousQuery:
         """Return what is known of the join of a plan, its settings, the memory of one bucket, and a title."""
         assert isinstance(plan.join, WindowJoin)
         joined, settings = window_join_plan(plan.join), self._settings().join
-        estimates = estimates_of_query(joined, plan.estimates.sources)
+        estimates = estimates_of_query(joined, plan.estimates)
         title = self._title()
         memory = memory_of_process() // 2
         if self._spark is not None:
@@ -717,7 +717,7 @@ def _held_seconds(plan: QueryPlan) -> float:
     otherwise over the streams; 0 without a join."""
     if not isinstance(plan.join, WindowJoin):
         return 0.0
-    known = estimates_of_query(window_join_plan(plan.join), plan.estimates.sources)
+    known = estimates_of_query(window_join_plan(plan.join), plan.estimates)
     rates = {alias: known.quantities.get(("rate", alias)) for alias in known.seconds}
     weights = {alias: 1.0 if None in rates.values() or rate is None else rate.value for alias, rate in rates.items()}
     total = sum(weights.values())

@@ -113,7 +113,7 @@ class LocalRun:
         part = LocalPart(JoinTally(), self.listener)
         self.parts.add(node.id, part)
         wanted = JoinRows.LATE if late else JoinRows.RESULTS
-        estimates = estimates_of_query(plan, self.plan.estimates.sources)
+        estimates = estimates_of_query(plan, self.plan.estimates)
         begun = JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds, estimates, of_query=True)
         return join_batches(begun, rows)
 

@@ -125,7 +125,7 @@ class SparkRun:
         """Apply the join of the plan as an adaptive join. `sink_for`: returns where its tasks write the results."""
         plan = window_join_plan(node)
         plan = replace(plan, classify_by=classifiers_of_join(self.plan, plan))
-        estimates = estimates_of_query(plan, self.plan.estimates.sources)
+        estimates = estimates_of_query(plan, self.plan.estimates)
         made = Join(plan, {**self.settings.given_to_join(), "buckets": self.buckets}, estimates=estimates)
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
