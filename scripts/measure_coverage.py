@@ -26,7 +26,7 @@ RUN = "MEASURED_BY"
 """An environment variable with the id of this process; every process of the run inherits it."""
 START = Path(sysconfig.get_path("purelib")) / "a2_worker_coverage.pth"
 """A file that Python runs when it starts, after `a1_coverage.pth` of coverage.py."""
-COMPILED = r"^\s*@(numba\.njit|intrinsic)\b"
+COMPILED = r"^\s*@(compiled|intrinsic)\b"
 """The decorators of functions that numba compiles. They are not traced, so their statements count as missed."""
 END_S = 60.0
 """How long to wait for processes that outlive pytest: Spark's JVM ends after its driver, and the daemon after that."""

@@ -113,10 +113,10 @@ class WorkerDiedError(PredicateError):
 
 
 def warn_user(sentence: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning for the first caller outside of Thalweg and PySpark, so that Python shows the line that a user
-    can change."""
+    """Issue a warning for the first caller outside of Thalweg, PySpark and numba, so that Python shows the line that a
+    user can change."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("thalweg", "pyspark"):
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("thalweg", "pyspark", "numba"):
         frame, level = frame.f_back, level + 1
     warnings.warn(sentence, category, stacklevel=level)
 

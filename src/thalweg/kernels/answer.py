@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.errors import ExpressionError, PredicateError, WrongAnswerError
+from thalweg.errors import ExpressionError, PlanError, PredicateError, WrongAnswerError
 from thalweg.formatting import plural
 from thalweg.plan.predicate import is_column
 
@@ -141,7 +141,7 @@ def _answered(
     rows = len(places)
     try:
         result = call(*arrays)
-    except WrongAnswerError:
+    except (WrongAnswerError, PlanError):  # no row is to blame
         raise
     except Exception as error:
         if isinstance(error, ExpressionError) and error.rows is not None:

@@ -150,5 +150,5 @@ def is_compiled() -> bool:
         return True
     from thalweg.kernels.probing import find_partners
 
-    stats = getattr(find_partners, "stats", None)  # there is none if numba is turned off
-    return stats is None or any(Path(stats.cache_path).glob(files))
+    folder = find_partners.stats.cache_path
+    return folder is not None and any(Path(folder).glob(files))

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from thalweg.kernels.compiled import compiled
 
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-@numba.njit(cache=True)
+@compiled()
 def _gather(ring, rows, out):  # type: ignore[no-untyped-def]
     mask = len(ring) - 1
     for i in range(len(rows)):

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from thalweg.kernels.compiled import compiled
 
 _START = (
     np.uint64(0x736F6D6570736575),
@@ -55,7 +56,7 @@ def _bytes_at(count: int) -> Any:
 _eight, _four, _one = _bytes_at(8), _bytes_at(4), _bytes_at(1)
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _few(address, count):  # type: ignore[no-untyped-def]
     """Return one to seven bytes as a number; some of them are read twice."""
     if count >= 4:
@@ -65,12 +66,12 @@ def _few(address, count):  # type: ignore[no-untyped-def]
     return _one(address) | (_one(address + middle) << np.uint64(8 * middle)) | last
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _turned(word, bits):  # type: ignore[no-untyped-def]
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _round(a, b, c, d):  # type: ignore[no-untyped-def]
     a += b
     b = _turned(b, 13) ^ a
@@ -85,13 +86,13 @@ def _round(a, b, c, d):  # type: ignore[no-untyped-def]
     return a, b, c, d
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _taken(a, b, c, d, word):  # type: ignore[no-untyped-def]
     a, b, c, d = _round(a, b, c, d ^ word)
     return a ^ word, b, c, d
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _ended(a, b, c, d):  # type: ignore[no-untyped-def]
     a, b, c, d = _round(a, b, c ^ _END, d)
     a, b, c, d = _round(a, b, c, d)
@@ -99,7 +100,7 @@ def _ended(a, b, c, d):  # type: ignore[no-untyped-def]
     return a ^ b ^ c ^ d
 
 
-@numba.njit(cache=True)
+@compiled()
 def hash_texts(offsets, data, one, other, out):  # type: ignore[no-untyped-def]
     """Write the hash of each text of an Arrow array: bytes offsets[i] to offsets[i + 1]."""
     a0, b0, c0, d0 = one ^ _START[0], other ^ _START[1], one ^ _START[2], other ^ _START[3]
@@ -119,7 +120,7 @@ def hash_texts(offsets, data, one, other, out):  # type: ignore[no-untyped-def]
         out[i] = np.int64(_ended(a, b, c, d))
 
 
-@numba.njit(cache=True)
+@compiled()
 def combine(hashes, words, one, other):  # type: ignore[no-untyped-def]
     """Combine each hash with one more word, in place: the new hash is that of the sixteen bytes of both."""
     a0, b0, c0, d0 = one ^ _START[0], other ^ _START[1], one ^ _START[2], other ^ _START[3]
@@ -131,7 +132,7 @@ def combine(hashes, words, one, other):  # type: ignore[no-untyped-def]
         hashes[i] = np.int64(_ended(a, b, c, d))
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def hash_word(word, one, other):  # type: ignore[no-untyped-def]
     """Return the hash of the eight bytes of a word."""
     a, b, c, d = one ^ _START[0], other ^ _START[1], one ^ _START[2], other ^ _START[3]

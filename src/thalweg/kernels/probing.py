@@ -20,6 +20,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from thalweg.kernels.compiled import compiled
+
 KEY, OLDER, TIME, END = 0, 1, 2, 3
 WIDTH = 4
 NOTHING = -1
@@ -61,18 +63,18 @@ def _fetch(context: Any, address: Any) -> Any:
     return types.void(address), generate
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _ring(address, mask):  # type: ignore[no-untyped-def]
     return numba.carray(_pointer(address), (mask + 1, WIDTH), np.int64)
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _bucket(key, multiplier, shift):  # type: ignore[no-untyped-def]
     """Return the bucket of a key: multiplicative hashing with a secret multiplier (see `salt`)."""
     return np.int64((np.uint64(key) * multiplier) >> np.uint64(shift))
 
 
-@numba.njit(cache=True)
+@compiled()
 def insert(ring, heads, multiplier, shift, first, keys, times, ends):  # type: ignore[no-untyped-def]
     """Insert rows, numbered from `first` on. The ring must have room for them."""
     mask = len(ring) - 1
@@ -87,7 +89,7 @@ def insert(ring, heads, multiplier, shift, first, keys, times, ends):  # type: i
         heads[bucket] = row
 
 
-@numba.njit(cache=True)
+@compiled()
 def move(ring, rows, new_ring, heads, multiplier, shift, first):  # type: ignore[no-untyped-def]
     """Copy rows of a ring into another one, numbered from `first` on."""
     mask, new_mask = len(ring) - 1, len(new_ring) - 1
@@ -102,7 +104,7 @@ def move(ring, rows, new_ring, heads, multiplier, shift, first):  # type: ignore
         heads[bucket] = row
 
 
-@numba.njit(cache=True)
+@compiled()
 def first_live(ring, low, high, before):  # type: ignore[no-untyped-def]
     """Return the first row whose end is not before this time."""
     mask = len(ring) - 1
@@ -111,7 +113,7 @@ def first_live(ring, low, high, before):  # type: ignore[no-untyped-def]
     return low
 
 
-@numba.njit(cache=True)
+@compiled()
 def live_rows(ring, low, high, before):  # type: ignore[no-untyped-def]
     """Return all rows whose end is not before this time."""
     mask = len(ring) - 1
@@ -124,7 +126,7 @@ def live_rows(ring, low, high, before):  # type: ignore[no-untyped-def]
     return found[:count]
 
 
-@numba.njit(cache=True)
+@compiled()
 def find_partners(  # type: ignore[no-untyped-def]
     keys, times, ends, alive, ring, heads, multiplier, shift, low, starts, found
 ):
@@ -155,7 +157,7 @@ def find_partners(  # type: ignore[no-untyped-def]
     return looked
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _head(levels, level, key):  # type: ignore[no-untyped-def]
     """Return the newest row in a key's bucket."""
     buckets = np.int64(1) << np.int64(64 - levels[level, SHIFT])
@@ -163,7 +165,7 @@ def _head(levels, level, key):  # type: ignore[no-untyped-def]
     return heads[_bucket(key, np.uint64(levels[level, MULTIPLIER]), levels[level, SHIFT])]
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _fetch_ahead(levels, rows, at, starts):  # type: ignore[no-untyped-def]
     """Prefetch the first partners of an upcoming row, and the rows after those prefetched some rows ago.
 
@@ -177,7 +179,7 @@ def _fetch_ahead(levels, rows, at, starts):  # type: ignore[no-untyped-def]
         _fetch(levels[level, RING] + (older & mask) * ROW_BYTES)
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _enter(levels, depth, root_keys, starts, i, state):  # type: ignore[no-untyped-def]
     """Start the search on a level: set the wanted key and the first row to visit.
 
@@ -195,7 +197,7 @@ def _enter(levels, depth, root_keys, starts, i, state):  # type: ignore[no-untyp
         state[NEXT, depth] = _head(levels, depth, key)
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _agrees(checks, first, last, row, root_keys, i, state):  # type: ignore[no-untyped-def]
     """Return whether a row has the other keys that it must have."""
     for c in range(first, last):
@@ -211,7 +213,7 @@ def _agrees(checks, first, last, row, root_keys, i, state):  # type: ignore[no-u
     return True
 
 
-@numba.njit(cache=True)
+@compiled()
 def _search(levels, checks, check_of, root_keys, starts, i, state, depth, last, looked):  # type: ignore[no-untyped-def]
     """Continue from `depth` to the next choice of one row on every level up to `last`.
 
@@ -247,7 +249,7 @@ def _search(levels, checks, check_of, root_keys, starts, i, state, depth, last, 
     return -1
 
 
-@numba.njit(cache=True)
+@compiled()
 def find_paths(levels, checks, check_of, root_keys, times, ends, alive, found):  # type: ignore[no-untyped-def]
     """Find which of the rows `alive` have a partner on every level of a path. Return the number of entries visited."""
     last = len(levels) - 1
@@ -262,7 +264,7 @@ def find_paths(levels, checks, check_of, root_keys, times, ends, alive, found): 
     return looked[0]
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _fill(out, begun, count, i, state, last):  # type: ignore[no-untyped-def]
     """Fill in the rows of the root and all but the last level, which the results from `begun` on have in common."""
     for result in range(begun, count):
@@ -273,7 +275,7 @@ def _fill(out, begun, count, i, state, last):  # type: ignore[no-untyped-def]
             out[level + 1, result] = chosen
 
 
-@numba.njit(cache=True)
+@compiled()
 def put_together(  # type: ignore[no-untyped-def]
     levels, checks, check_of, root_keys, times, ends, rows, starts, state, resume, out, latest, most
 ):
@@ -341,7 +343,7 @@ def put_together(  # type: ignore[no-untyped-def]
     return count, looked[0]
 
 
-@numba.njit(cache=True)
+@compiled()
 def put_star_together(  # type: ignore[no-untyped-def]
     levels, root_keys, times, ends, rows, starts, bounds, partners, state, resume, out, latest, most
 ):
@@ -424,7 +426,7 @@ def put_star_together(  # type: ignore[no-untyped-def]
     return count, looked, partners
 
 
-@numba.njit(cache=True)
+@compiled()
 def compare_all(keys, times, ends, ring, low, high, resume, out, latest):  # type: ignore[no-untyped-def]
     """Compare every row with every row of a window, starting at `resume` (row, number), until `out` is full."""
     mask = len(ring) - 1

@@ -10,17 +10,17 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from thalweg.kernels.compiled import compiled
 from thalweg.kernels.keyed_hash import hash_word
 from thalweg.kernels.salt import Salt
 
 Words = NDArray[np.int64]
 
 
-@numba.njit(cache=True)
+@compiled()
 def _spread(words, parts, one, other, order, ends):  # type: ignore[no-untyped-def]
     """Sort rows by part with a counting sort."""
     rows = len(words)

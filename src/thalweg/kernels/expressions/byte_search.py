@@ -6,16 +6,17 @@ character has exactly one byte that is not of the form 10xxxxxx.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from thalweg.kernels.compiled import compiled
 
 Offsets = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
 
 
-@numba.njit(cache=True)
+@compiled()
 def _stands_at(data: Bytes, at: int, wanted: Bytes, low: int, size: int) -> bool:
     for k in range(size):  # noqa: SIM110
         if data[at + k] != wanted[low + k]:
@@ -23,7 +24,7 @@ def _stands_at(data: Bytes, at: int, wanted: Bytes, low: int, size: int) -> bool
     return True
 
 
-@numba.njit(cache=True)
+@compiled()
 def _find(data: Bytes, at: int, end: int, wanted: Bytes, low: int, size: int) -> int:
     """Return the first position from `at` on, in bytes, or -1. The wanted text must not be empty."""
     first = wanted[low]
@@ -34,7 +35,7 @@ def _find(data: Bytes, at: int, end: int, wanted: Bytes, low: int, size: int) ->
     return -1
 
 
-@numba.njit(cache=True)
+@compiled()
 def stands(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes, at_end: bool) -> NDArray[np.bool_]:
     """Return whether each text starts, or ends, with the wanted one."""
     rows = len(offsets) - 1
@@ -46,7 +47,7 @@ def stands(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes
     return made
 
 
-@numba.njit(cache=True)
+@compiled()
 def places(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes) -> NDArray[np.int32]:
     """Return the position of the first match, in characters from 1; 0 if there is none. The empty text is at 1."""
     rows = len(offsets) - 1
@@ -66,7 +67,7 @@ def places(offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes
     return made
 
 
-@numba.njit(cache=True)
+@compiled()
 def replaced_sizes(
     offsets: Offsets, data: Bytes, wanted_offsets: Offsets, wanted: Bytes, instead_offsets: Offsets
 ) -> Numbers:
@@ -88,7 +89,7 @@ def replaced_sizes(
     return sizes
 
 
-@numba.njit(cache=True)
+@compiled()
 def replace_into(
     made: Bytes,
     offsets: Offsets,
@@ -118,7 +119,7 @@ def replace_into(
             at, to = at + 1, to + 1
 
 
-@numba.njit(cache=True)
+@compiled()
 def cut_between(offsets: Offsets, data: Bytes, starts: Numbers, lengths: Numbers) -> tuple[Numbers, Numbers]:
     """Return start and size, in bytes, of `lengths` characters from `starts`: from 1, or from the end if negative."""
     rows = len(offsets) - 1
@@ -142,7 +143,7 @@ def cut_between(offsets: Offsets, data: Bytes, starts: Numbers, lengths: Numbers
     return lows, sizes
 
 
-@numba.njit(cache=True)
+@compiled()
 def _next(data: Bytes, at: int, end: int) -> int:
     """Return where the next character begins."""
     at += 1
@@ -151,7 +152,7 @@ def _next(data: Bytes, at: int, end: int) -> int:
     return at
 
 
-@numba.njit(cache=True)
+@compiled()
 def copy_into(made: Bytes, data: Bytes, lows: Numbers, sizes: Numbers) -> None:
     """Write the pieces end to end."""
     to = 0

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from thalweg.kernels.compiled import compiled
 
 Offsets = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -26,14 +27,14 @@ _SHORT = 18
 """One more than the digits in the shortest text of a double; ten to this power fits in a word."""
 
 
-@numba.njit(cache=True)
+@compiled()
 def _digits_end(data: Bytes, at: int, end: int) -> int:
     while at < end and _ZERO <= data[at] <= _NINE:
         at += 1
     return at
 
 
-@numba.njit(cache=True)
+@compiled()
 def _parts(data: Bytes, at: int, end: int) -> tuple[int, int, int, int, int, bool]:
     """Return where the parts of a number are, its exponent, and whether it is a number at all.
 
@@ -65,7 +66,7 @@ def _parts(data: Bytes, at: int, end: int) -> tuple[int, int, int, int, int, boo
     return first, whole_end, behind, last, exponent, fine
 
 
-@numba.njit(cache=True)
+@compiled()
 def _ten_times(high: Any, low: Any, digit: Any) -> tuple[Any, Any]:
     """Return ten times a number, plus a digit."""
     right = (low & _LOW) * _TEN + digit
@@ -73,7 +74,7 @@ def _ten_times(high: Any, low: Any, digit: Any) -> tuple[Any, Any]:
     return high * _TEN + (left >> _HALF), (left << _HALF) | (right & _LOW)
 
 
-@numba.njit(cache=True)
+@compiled()
 def read_decimals(
     made: NDArray[np.uint64], offsets: Offsets, data: Bytes, valid: NDArray[np.bool_], precision: int, scale: int
 ) -> int:
@@ -130,7 +131,7 @@ def read_decimals(
     return -1
 
 
-@numba.njit(cache=True)
+@compiled()
 def round_written(made: NDArray[np.int64], offsets: Offsets, data: Bytes, digits: int) -> NDArray[np.bool_]:
     """Round doubles, given as their shortest text, to units of the last digit kept; True if no digit is cut off."""
     rows = len(offsets) - 1

@@ -5,15 +5,16 @@ The replacements are a table of texts by code point. Characters beyond its end s
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from thalweg.kernels.compiled import compiled
 
 Offsets = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 
 
-@numba.njit(cache=True)
+@compiled()
 def _character(data: Bytes, at: int) -> tuple[int, int]:
     """Return the code point of a character and its size in bytes."""
     first = int(data[at])
@@ -27,7 +28,7 @@ def _character(data: Bytes, at: int) -> tuple[int, int]:
     return high | (data[at + 2] & 0x3F) << 6 | (data[at + 3] & 0x3F), 4
 
 
-@numba.njit(cache=True)
+@compiled()
 def mapped_sizes(offsets: Offsets, data: Bytes, letters: Offsets) -> NDArray[np.int64]:
     """Return the size of every text after replacement, in bytes."""
     rows = len(offsets) - 1
@@ -43,7 +44,7 @@ def mapped_sizes(offsets: Offsets, data: Bytes, letters: Offsets) -> NDArray[np.
     return sizes
 
 
-@numba.njit(cache=True)
+@compiled()
 def map_into(made: Bytes, offsets: Offsets, data: Bytes, letters: Offsets, letter_data: Bytes) -> None:
     """Write all texts end to end, with their letters replaced."""
     known = len(letters) - 1
