@@ -1,4 +1,4 @@
-"""A disk of a few bytes, which only root can mount: to be full, or to be read only for root too."""
+"""Disks of a few bytes and folders that can only be read, which only root can mount."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ import pytest
 def small_disk(folder: Path, size: int) -> Iterator[Path]:
     """Mount an empty disk of so many bytes on a new folder, or skip the test."""
     folder.mkdir()
-    mount = shutil.which("mount")
-    command = [mount or "", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
-    if mount is None or os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("only root can mount a disk here")
+    _mounted("-t", "tmpfs", "-o", f"size={size}", "none", str(folder))
     try:
         yield folder
     finally:
@@ -33,6 +30,19 @@ def fill(disk: Path, leave: int = 0) -> Path:
     return ballast
 
 
-def allow_writing(disk: Path, allowed: bool) -> None:
-    """Mount the disk again, to be written to or only read. Files must not be open for writing if it is only read."""
-    subprocess.run(["mount", "-o", f"remount,{'rw' if allowed else 'ro'}", str(disk)], check=True)
+@contextmanager
+def only_read(folder: Path) -> Iterator[None]:
+    """Mount a folder over itself, so that it can only be read, for root too; or skip the test. Files that are open stay
+    open for writing."""
+    _mounted("--bind", str(folder), str(folder))
+    try:
+        _mounted("-o", "remount,bind,ro", str(folder))
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def _mounted(*given: str) -> None:
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0 or subprocess.run([mount, *given], capture_output=True).returncode:
+        pytest.skip("only root can mount here")

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import thalweg
-from tests.small_disk import allow_writing, fill, small_disk
+from tests.small_disk import fill, only_read, small_disk
 from thalweg.kernels import compiled as module
 from thalweg.kernels.compiled import compiled
 from thalweg.kernels.warm_up import warm_up
@@ -156,27 +156,25 @@ def run_in(tree: Path, script: str = JOIN, **settings: str) -> subprocess.Comple
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Iterator[Path]:
-    """A copy of the package on a disk that is read only, with what this process has cached."""
+def installed(tmp_path: Path) -> Path:
+    """A copy of the package, with what this process has cached."""
     warm_up()
-    with small_disk(tmp_path / "disk", 40_000_000) as disk:
-        shutil.copytree(Path(thalweg.__file__).parent, disk / "thalweg")
-        allow_writing(disk, False)
-        yield disk
+    shutil.copytree(Path(thalweg.__file__).parent, tmp_path / "tree" / "thalweg")
+    return tmp_path / "tree"
 
 
 def test_a_read_only_installation_loads_what_was_compiled_before(installed: Path) -> None:
-    ran = run_in(installed)
+    with only_read(installed):
+        ran = run_in(installed)
     assert (ran.stdout, ran.stderr) == ("5\n", "")
 
 
 @pytest.mark.long(sample="test_a_full_disk")
 def test_a_read_only_installation_without_a_cache(installed: Path) -> None:
-    allow_writing(installed, True)
     for file in installed.rglob("*.nb?"):
         file.unlink()
-    allow_writing(installed, False)
-    ran = run_in(installed)
+    with only_read(installed):
+        ran = run_in(installed)
     assert ran.stdout == "5\n"
     assert ran.stderr.count("UserWarning") == ran.stderr.count("NUMBA_CACHE_DIR to a folder") == 1
 

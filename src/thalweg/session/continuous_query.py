@@ -507,16 +507,15 @@ class ContinuousQuery:
         <query large: ended>
         """
         to, saved = given_folder("path", path), given_folder("checkpoint", checkpoint)
-        with self._running.lock:
-            return self._start(to, format, dict(options or {}), trigger, saved, busy, sink)
+        with self._running.starting() as begin:
+            return self._start(begin, to, format, dict(options or {}), trigger, saved, busy, sink)
 
     def _start(
-        self, path: str | None, format: str | None, options: dict[str, Any], trigger: Any, checkpoint: str | None,
-        busy: float | None, sink: str | None,
+        self, begin: Callable[[BatchRun], BatchRun], path: str | None, format: str | None, options: dict[str, Any],
+        trigger: Any, checkpoint: str | None, busy: float | None, sink: str | None,
     ) -> Handle:  # fmt: skip
         check_busy(busy, trigger)
-        if self.name is not None and self._running.named(self.name):
-            raise PlanError(f"a query {self.name!r} is already running; stop it first, or give this one another name=")
+        self.refuse_running_name()
         streaming = self._spark is not None and any(df.isStreaming for df in self._data.values())
         kind = format or ("parquet" if path is not None else None)
         if kind is None:
@@ -524,16 +523,15 @@ class ContinuousQuery:
             raise PlanError(f"start() needs a place for the results: give path=..., or {others}")
         if streaming:
             self._busy = BUSY if busy is None else float(busy)
-            handle: Handle = self._stream(path, kind, options, trigger, checkpoint, sink)
-        else:
-            for given, value in (("trigger", trigger), ("checkpoint", checkpoint), ("sink", sink)):
-                if value is not None:
-                    raise PlanError(
-                        f"{given}={value!r} is only for Spark streams; remove it, because this run reads finished data"
-                    )
-            handle = self._finished(path, kind, options)
-        self._running.add(handle)
-        return handle
+            handle = self._stream(path, kind, options, trigger, checkpoint, sink)
+            self._running.add(handle)
+            return handle
+        for given, value in (("trigger", trigger), ("checkpoint", checkpoint), ("sink", sink)):
+            if value is not None:
+                raise PlanError(
+                    f"{given}={value!r} is only for Spark streams; remove it, because this run reads finished data"
+                )
+        return begin(self._finished(path, kind, options))
 
     def _stream(
         self,
@@ -601,25 +599,26 @@ class ContinuousQuery:
 
         local = self._local_run()
         self._parts = local.parts
-        sink = LocalSink.claim(path, kind, options, self.schema)
+        sink = LocalSink.of(path, kind, options, self.schema)
 
         def work(report: Callable[[int | None], None]) -> None:
-            try:
-                local.data = {alias: _reporting(batches, report) for alias, batches in local.data.items()}
-                sink.write(local.batches(), report)
-            finally:
-                sink.release()
+            local.data = {alias: _reporting(batches, report) for alias, batches in local.data.items()}
+            sink.write(local.batches(), report)
 
-        try:
-            return BatchRun(self, local, work, release=sink.release)
-        except BaseException:  # no thread could be started
-            sink.release()
-            raise
+        return BatchRun(self, local, work, prepare=sink.claim, release=sink.release)
 
-    def in_turn(self, name: str, turns: Turns, results: list[pa.RecordBatch]) -> Callable[[], BatchRun]:
-        """Return a function that starts the query in this process, in turn with others. Its results are appended to a
-        list. What is wrong with the query raises here, before any of them has started."""
+    def refuse_running_name(self) -> None:
+        """Raise a PlanError if a query with this name is running."""
+        if self.name is not None and self._running.named(self.name):
+            raise PlanError(f"a query {self.name!r} is already running; stop it first, or give this one another name=")
+
+    def in_turn(self, name: str, turns: Turns, results: list[pa.RecordBatch]) -> BatchRun:
+        """Return a run of the query in this process, in turn with others. Its results are appended to a list. What is
+        wrong with the query raises here, before any of them has started."""
         local = self._local_run()
+
+        def prepare() -> None:
+            self._parts = local.parts
 
         def work(report: Callable[[int | None], None]) -> None:
             turns.take(name, is_round=False)
@@ -631,13 +630,7 @@ class ContinuousQuery:
             finally:
                 turns.give()
 
-        def start() -> BatchRun:
-            self._parts = local.parts
-            run = BatchRun(self, local, work)
-            self._running.add(run)
-            return run
-
-        return start
+        return BatchRun(self, local, work, prepare=prepare)
 
     def report(self) -> QueryReport:
         """Return what the adaptive parts of the latest run have counted so far. Never waits for a query.

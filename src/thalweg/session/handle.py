@@ -35,7 +35,8 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 
 class ProcessEnds(Exception):  # noqa: N818 - no error
-    """Raised in a run whose process ends. Nothing is kept, because a part of the results was not asked for."""
+    """Raised in a run whose process ends, or whose start was interrupted. Nothing is kept, because a part of the
+    results was not asked for."""
 
 
 class Handle(Protocol):
@@ -328,7 +329,10 @@ class StreamRun(_RunHandle):
         count = times.batches
         if self.checkpoint is not None and count >= 4 and count & (count - 1) == 0 and count != self._stored:
             # Spark waits for this call, so the job that stores them must not run in it
-            threading.Thread(target=self._store_times, name="thalweg micro-batch times", daemon=True).start()
+            try:
+                start_thread(self._store_times, "thalweg micro-batch times")
+            except QueryError as error:
+                warn_user(f"the times of micro-batches cannot be stored in {self.checkpoint}: {error}")
 
     def _store_times(self) -> None:
         from thalweg.runtime.spark.sql.checkpoint_plan import store_times
@@ -357,31 +361,52 @@ class BatchRun(_RunHandle):
         run: SparkRun | LocalRun,
         work: Callable[[Callable[[int | None], None]], None],
         interrupt: Callable[[], None] = lambda: None,
+        prepare: Callable[[], None] = lambda: None,
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        """Start the run.
+        """Make a run, which `begin` starts.
 
         `work` calls its argument with the number of rows of each batch it has written, and with None for each batch it
         has read. This call raises `Stopped` if the run shall stop. `interrupt` ends work that does not make such calls.
-        `release` frees what work holds that never ends.
+        `prepare` is called before work and claims what it needs, `release` gives that up, also for work that never
+        ends. All of them run in the thread of the run, which Ctrl-C does not interrupt.
         """
         super().__init__(query, run)
         self._id = str(uuid.uuid4())
-        self._work, self._interrupt, self._release = work, interrupt, release
+        self._work, self._interrupt, self._prepare, self._release = work, interrupt, prepare, release
         self._rows = self._batches = 0
         self._stopping: type[Stopped | ProcessEnds] | None = None
         self._error: Exception | None = None
-        self._cut_short = self._interrupted = False
+        self._cut_short = self._interrupted = self._is_prepared = False
         # not Thread.is_alive(): before Python 3.13, Ctrl-C in Thread.join() makes it report that the thread has ended
-        self._ended = threading.Event()
-        threading.Thread(target=self._run, name=f"thalweg {query.name or self._id[:8]}", daemon=True).start()
+        self._begun, self._ended = threading.Event(), threading.Event()
+
+    def begin(self) -> None:
+        """Start the run. Raise what `prepare` raises."""
         _going.add(self)
         # registered again, because the last one is called first: runs must end before what they need, such as Spark
         atexit.unregister(_end_runs)
         atexit.register(_end_runs)
+        try:
+            start_thread(self._run, f"thalweg {self.name or self._id[:8]}")
+        except QueryError:
+            self._ended.set()
+            raise
+        self._begun.wait()
+        if self._error is not None and not self._is_prepared:
+            raise self._error
+
+    def cancel(self) -> None:
+        """End a run whose start was interrupted, so that nobody has its handle. Nothing is kept."""
+        self._ask(ProcessEnds)
+        self._ended.wait(ASK_AGAIN_S)  # its source may block
 
     def _run(self) -> None:
         try:
+            self._count(None)
+            self._prepare()
+            self._is_prepared = True
+            self._begun.set()
             self._work(self._count)
         except (Stopped, ProcessEnds):  # as it was asked to do
             self._cut_short = True
@@ -393,7 +418,11 @@ class BatchRun(_RunHandle):
             self._error = QueryError(f"the run was ended by {what} which a source or a function raised")
             self._error.__cause__ = None if redact else error
         finally:
-            self._ended.set()
+            try:
+                self._release()
+            finally:
+                self._begun.set()
+                self._ended.set()
 
     def _count(self, rows: int | None) -> None:
         """Count a batch that was written, or None for one that was read. Raise if the run shall stop."""
@@ -453,6 +482,17 @@ class BatchRun(_RunHandle):
         if self._stopping is None and self.isActive:
             self._stopping = reason
             self._interrupt()
+
+
+def start_thread(work: Callable[[], None], name: str) -> None:
+    """Start a thread that does not keep the process from ending."""
+    try:
+        threading.Thread(target=work, name=name, daemon=True).start()
+    except RuntimeError as error:
+        raise QueryError(
+            f"the thread {name!r} cannot be started: {error}; end other threads or processes of this user, or raise "
+            "their limit (ulimit -u)"
+        ) from None
 
 
 _going: weakref.WeakSet[BatchRun] = weakref.WeakSet()

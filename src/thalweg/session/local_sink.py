@@ -9,16 +9,18 @@ error message says.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 
-from thalweg.errors import PlanError
+from thalweg.errors import PlanError, QueryError
+from thalweg.runtime.sink.staged_files import remedy_of
 from thalweg.session.handle import Stopped
 
 fcntl: ModuleType | None
@@ -46,41 +48,50 @@ if hasattr(os, "register_at_fork"):
 class LocalSink:
     """A folder that is claimed for one run until it is released."""
 
-    def __init__(self, folder: Path | None, kind: str, schema: pa.Schema, lock: int | None) -> None:
-        self._folder, self._kind, self._schema, self._lock = folder, kind, schema, lock
+    def __init__(self, path: str | None, folder: Path | None, kind: str, schema: pa.Schema) -> None:
+        self._path, self._folder, self._kind, self._schema = path, folder, kind, schema
+        self._lock: int | None = None
+        self._is_claimed = False
 
     @classmethod
-    def claim(cls, path: str | None, kind: str, options: Mapping[str, str], schema: pa.Schema) -> LocalSink:
-        """Claim a folder. Raise a PlanError for results that cannot be written, before anything is read."""
+    def of(cls, path: str | None, kind: str, options: Mapping[str, str], schema: pa.Schema) -> LocalSink:
+        """Return a sink that nothing is claimed for yet. Raise a PlanError for results that cannot be written."""
         if options:
             raise PlanError(f"options={dict(options)!r}: a session without Spark takes no options; remove them")
         if kind not in ("parquet", "csv", "noop"):
             raise PlanError(f"format={kind!r}: a session without Spark writes only 'parquet', 'csv' or 'noop'")
         if kind == "noop":
-            return cls(None, kind, schema, None)
+            return cls(path, None, kind, schema)
         if path is None:
             raise PlanError(f"format={kind!r} needs path=..., the folder for the results")
         _refuse_types(kind, schema)
         if "://" in path:
             raise PlanError(f"path={path!r}: a session without Spark writes to a local folder; give the path of one")
-        folder = Path(path).absolute()  # the working directory may change while the query runs
+        try:
+            folder = Path(path).absolute()  # the working directory may change while the query runs
+        except FileNotFoundError:
+            raise PlanError(
+                f"path={path!r} is relative, but the working directory of this process has been removed; give an "
+                "absolute path"
+            ) from None
         if folder.exists() and not folder.is_dir():
             raise PlanError(f"path={path!r} is a file; give a new folder")
-        _refuse_results(path, folder)
+        return cls(path, folder, kind, schema)
+
+    def claim(self) -> None:
+        """Claim the folder. Raise a PlanError if it has results, or cannot be written to."""
+        if self._folder is None or self._path is None:
+            return
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = _locked(path, folder)
+            _refuse_results(self._path, self._folder)
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(self._path, self._folder)
+            self._is_claimed = True
+            _refuse_results(self._path, self._folder)  # of a run that has ended in the meantime
         except OSError as error:
             raise PlanError(
-                f"path={path!r} cannot be written to: {error.strerror or error}; give another folder"
+                f"path={self._path!r} cannot be written to: {error.strerror or error}; give another folder"
             ) from error
-        try:
-            _refuse_results(path, folder)  # of a run that has ended in the meantime
-        except PlanError:
-            _remove(folder / UNFINISHED)
-            _unlock(lock)
-            raise
-        return cls(folder, kind, schema, lock)
 
     def write(self, batches: Iterator[pa.RecordBatch], report: Callable[[int], None]) -> None:
         """Write one file, `results.parquet` or `results.csv`, and call `report` with the number of rows of each batch.
@@ -92,19 +103,70 @@ class LocalSink:
                 report(batch.num_rows)
             return
         unfinished = self._folder / UNFINISHED
-        with _writer(self._kind, unfinished, self._schema) as writer, suppress(Stopped):
-            for batch in batches:
-                writer.write_batch(batch)
-                report(batch.num_rows)
-        _flush(unfinished)
-        unfinished.rename(self._folder / f"results.{self._kind}")
+        with _UnfinishedFile(self._kind, self._folder, self._schema) as file:
+            with suppress(Stopped):
+                for batch in batches:
+                    file.write(batch)
+                    report(batch.num_rows)
+            file.finish()
+        with _failures(self._folder):
+            _flush(unfinished)
+            if self._lock is not None and not _is_still(unfinished, self._lock):  # the folder was replaced
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            unfinished.rename(self._folder / f"results.{self._kind}")
 
     def release(self) -> None:
         """Remove the unfinished file, if there is one, and give up the folder. May be called more than once."""
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            _remove(folder / UNFINISHED)
-            _unlock(self._lock)
+        claimed, self._is_claimed = self._is_claimed, False
+        if not claimed or self._folder is None:
+            return
+        unfinished = self._folder / UNFINISHED
+        with suppress(OSError):  # such as a folder that can only be read now; the next run takes the file over
+            if self._lock is None or _is_still(unfinished, self._lock):
+                unfinished.unlink(missing_ok=True)
+        _unlock(self._lock)
+
+
+class _UnfinishedFile:
+    """The file that a run writes. It is closed in every case, also if its content cannot be completed."""
+
+    def __init__(self, kind: str, folder: Path, schema: pa.Schema) -> None:
+        self._folder = folder
+        with _failures(folder):
+            self._file = pa.OSFile(str(folder / UNFINISHED), "wb")
+            self._writer = _writer(kind, self._file, schema)
+
+    def __enter__(self) -> _UnfinishedFile:
+        return self
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+        with _failures(self._folder):
+            self._writer.write_batch(batch)
+
+    def finish(self) -> None:
+        """Write what comes after the last batch."""
+        with _failures(self._folder):
+            self._writer.close()
+            self._file.close()
+
+    def __exit__(self, *raised: object) -> None:
+        with suppress(OSError, pa.ArrowException):  # the first error is the one to show
+            self._writer.close()
+        with suppress(OSError):
+            self._file.close()
+
+
+@contextmanager
+def _failures(folder: Path) -> Iterator[None]:
+    """Raise errors of the disk as a QueryError that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno is not None else str(error)
+        raise QueryError(
+            f"results cannot be written to {folder}: {why}; {remedy_of(error)}, and start the query again"
+        ) from error
 
 
 def _writer(kind: str, where: Any, schema: pa.Schema) -> Any:
@@ -197,10 +259,6 @@ def _flush(file: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-def _remove(file: Path) -> None:
-    file.unlink(missing_ok=True)
 
 
 def _unlock(lock: int | None) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from thalweg.session.handle import Handle
+from thalweg.session.handle import BatchRun, Handle
 
 
 @dataclass
@@ -16,6 +18,28 @@ class Running:
     lock: ClassVar[threading.Lock] = threading.Lock()
     """Only one query is started at a time over all sessions, because two sessions may be given the same checkpoint."""
     _handles: list[Handle] = field(default_factory=list)
+
+    @contextmanager
+    def starting(self) -> Iterator[Callable[[BatchRun], BatchRun]]:
+        """Hold the lock while queries are started, and yield the function that starts a run in this process.
+
+        If an error or Ctrl-C ends this, the runs that were started end too, because nobody gets their handles.
+        """
+        begun: list[BatchRun] = []
+
+        def begin(run: BatchRun) -> BatchRun:
+            begun.append(run)
+            run.begin()
+            self.add(run)
+            return run
+
+        try:
+            with self.lock:
+                yield begin
+        except BaseException:
+            for run in begun:
+                run.cancel()
+            raise
 
     def add(self, handle: Handle) -> None:
         """Add a query that was started."""

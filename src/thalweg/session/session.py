@@ -444,15 +444,16 @@ class Session:
                     f"rounds(): item {n} must be a query of this session, made by s.query(...), not {query!r}"
                 )
             name = query.name or f"query {n}"
-            if name in named or (query.name is not None and self._running.named(query.name)):
+            if name.lower() in (other.lower() for other in named):
                 raise PlanError(f"rounds(): there are two queries {name!r}; give each its own name=")
             named[name] = query
         _refuse_shared(named)
         turns, results = Turns(), {name: list[pa.RecordBatch]() for name in named}
-        with self._running.lock:
+        with self._running.starting() as begin:
+            for query in given:
+                query.refuse_running_name()
             ready = {name: query.in_turn(name, turns, results[name]) for name, query in named.items()}
-            runs = {name: start() for name, start in ready.items()}
-        return QueryRounds(runs, turns, results)
+            return QueryRounds({name: begin(run) for name, run in ready.items()}, turns, results)
 
     def _name(self, name: Any, what: str = "name") -> str:
         if not isinstance(name, str) or not name.strip():

@@ -218,18 +218,26 @@ def refuse_missing(folder: str) -> None:
 def cannot_write(folder: str, error: OSError) -> QueryError:
     """Return the error for results that cannot be written. It names no file, whose name may contain values."""
     why = os.strerror(error.errno) if error.errno is not None else type(error).__name__
-    remedy = REMEDIES.get(error.errno or 0, "free space or restore the folder")
     return QueryError(
-        f"results cannot be written to {folder}: {why}; {remedy}, and start the query again: it continues with this "
-        "micro-batch, and no result is lost or written twice"
+        f"results cannot be written to {folder}: {why}; {remedy_of(error)}, and start the query again: it continues "
+        "with this micro-batch, and no result is lost or written twice"
     )
 
 
+def remedy_of(error: OSError) -> str:
+    """Return what a user can do about an error of the disk."""
+    return REMEDIES.get(error.errno or 0, "free space or restore the folder")
+
+
 REMEDIES = {
+    errno.ENOSPC: "free space",
+    errno.EDQUOT: "free space",
+    errno.ENOENT: "restore the folder",
     errno.EACCES: "let this user write to it",
     errno.EPERM: "let this user write to it",
     errno.EROFS: "mount it for writing",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
     errno.ENAMETOOLONG: "partition by a column whose values are shorter",
 }
 """What a user can do about errors of the disk; by default, free space or restore the folder."""
