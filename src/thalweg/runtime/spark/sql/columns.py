@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -153,7 +154,7 @@ def spark_type(kind: pa.DataType) -> DataType:
         return TimestampNTZType() if kind.tz is None else TimestampType()
     if is_.is_duration(kind):
         return DayTimeIntervalType()
-    return _TYPES[kind]
+    return _TYPES.get(kind) or from_arrow_type(kind, prefer_timestamp_ntz=True)
 
 
 def literal(value: Value) -> Column:
