@@ -492,14 +492,14 @@ class Session:
                     f"{name!r}: a session on Spark takes Spark DataFrames, not {given}; use spark.createDataFrame(...) "
                     "to make one"
                 )
-            from thalweg.runtime.spark.joins.arrow_schema import arrow_schema
+            from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, unsupported
 
             schema = arrow_schema(data)
-            for column in data.columns:
-                if column not in schema.names:
+            for field in data.schema:
+                if field.name not in schema.names:
                     raise PlanError(
-                        f"{name!r}: {column} is {data.schema[column].dataType.simpleString()}, which Arrow does not "
-                        "support; drop it, or cast it to a string or a struct, before registering it"
+                        f"{name!r}: {unsupported(field)}; drop it, or cast it to a string or a struct, before "
+                        "registering it"
                     )
             return schema
         if hasattr(data, "isStreaming"):

@@ -263,21 +263,24 @@ class JoinBinding:
         return pa.schema([field for field in self.schemas[alias] if field.name in names])
 
 
-def _needed_columns(plan: JoinPlan, alias: str, schema: pa.Schema) -> set[str]:
-    """Return the columns that the conditions and the time of a stream need."""
+def columns_read(plan: JoinPlan, alias: str) -> dict[str, str]:
+    """Return the columns that the conditions and the time of a stream need, each with the argument that names it."""
     graph = plan.graph
     named = [column for members in graph.column_of for a, column in members.items() if a == alias]
     named += [column for a, *columns in graph.within for column in columns if a == alias]
     named += [column for r in plan.residuals for a, column in r.columns if a == alias]
-    for column in named:
-        _check_column(schema, alias, column, "on=")
-    if alias in plan.times:
-        _check_column(schema, alias, plan.times[alias], "time=")
-        named.append(plan.times[alias])
-    if alias in plan.ends:
-        _check_column(schema, alias, plan.ends[alias], "ends")
-        named.append(plan.ends[alias])
-    return set(named)
+    read = dict.fromkeys(named, "on=")
+    for columns, where in ((plan.times, "time="), (plan.ends, "ends")):
+        if alias in columns:
+            read.setdefault(columns[alias], where)
+    return read
+
+
+def _needed_columns(plan: JoinPlan, alias: str, schema: pa.Schema) -> set[str]:
+    read = columns_read(plan, alias)
+    for column, where in read.items():
+        _check_column(schema, alias, column, where)
+    return set(read)
 
 
 def _check_column(schema: pa.Schema, alias: str, column: str, where: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from thalweg.runtime.filters.work_record import decode
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
 from thalweg.runtime.spark.host_file import forget_at_exit
+from thalweg.runtime.spark.joins.arrow_schema import arrow_type, unsupported
 from thalweg.runtime.spark.native import filter_natively
 from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
 from thalweg.runtime.spark.pickled_plan import PickledPlan, policy_digest
@@ -55,6 +56,7 @@ def attach(
 ) -> tuple[DataFrame, ObservationFetch | None]:
     """Return the filtered DataFrame and, for a batch DataFrame, the fetch of what its first action observed."""
     names = plan.columns_in(df.columns)
+    _refuse_uncarried(names, df.schema)
     _refuse_classifiers(plan, df.schema)
     if not hasattr(F, "arrow_udf"):
         raise PlanError(
@@ -136,6 +138,12 @@ def in_tasks(
     _refuse_classifiers(plan, schema)
     task = _chain_task(df, plan, settings, filters, uuid.uuid4().hex, Wanted.KEPT)
     return ChainInTask(task, tuple(columns), _reporter(plan, settings, sink))
+
+
+def _refuse_uncarried(names: Iterable[str], schema: types.StructType) -> None:
+    for name in names:
+        if arrow_type(schema[name].dataType) is None:
+            raise PlanError(f"{unsupported(schema[name])}; cast it to a string or a struct before filters read it")
 
 
 def _refuse_classifiers(plan: FilterPlan, schema: types.StructType) -> None:

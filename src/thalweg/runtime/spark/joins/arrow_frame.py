@@ -1,9 +1,10 @@
 """DataFrames of pandas for PySpark, whose columns are Arrow arrays.
 
 A stateful operator returns DataFrames, which PySpark converts to Arrow. It takes an `ArrowExtensionArray` as the array
-that it is, except for lists, maps and structs: their values it converts one by one with `Series.apply`, as Python
-objects, and then makes an array of these, for which NaN is null. Some values cannot be converted at all, such as a map
-with keys that are lists, or a time after the year 9999. The arrays here are not changed by `apply`.
+that it is, except for lists, maps, structs, variants and user-defined types: their values it converts one by one with
+`Series.apply`, as Python objects, and then makes an array of these, for which NaN is null. Some values cannot be
+converted at all, such as a map with keys that are lists, or a time after the year 9999. The arrays here are not changed
+by `apply`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import pandas as pd
 import pyarrow as pa
 
 
-class NestedArray(pd.arrays.ArrowExtensionArray):  # type: ignore[misc]  # pandas ships no types
-    """An Arrow array of lists, maps or structs, of which PySpark converts no value."""
+class UnchangedArray(pd.arrays.ArrowExtensionArray):  # type: ignore[misc]  # pandas ships no types
+    """An Arrow array of which PySpark converts no value."""
 
-    def map(self, mapper: Any, na_action: Any = None) -> NestedArray:
+    def map(self, mapper: Any, na_action: Any = None) -> UnchangedArray:
         """Return the array itself: `Series.apply` calls this with PySpark's conversion of one value."""
         return self
 
@@ -30,8 +31,5 @@ class NestedArray(pd.arrays.ArrowExtensionArray):  # type: ignore[misc]  # panda
 
 def arrow_frame(batch: pa.RecordBatch) -> pd.DataFrame:
     """Return a DataFrame with the Arrow arrays of a batch, which PySpark sends to the JVM as they are."""
-    arrays = [
-        (NestedArray if pa.types.is_nested(column.type) else pd.arrays.ArrowExtensionArray)(column)
-        for column in batch.columns
-    ]
-    return pd.DataFrame({name: pd.Series(array) for name, array in zip(batch.schema.names, arrays, strict=True)})
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    return pd.DataFrame({name: pd.Series(UnchangedArray(column)) for name, column in columns})

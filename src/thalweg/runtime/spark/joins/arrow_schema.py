@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, UserDefinedType
+from pyspark.sql.types import DataType, StructField
 
 from thalweg.errors import PlanError
+from thalweg.plan.join_plan import JoinPlan
+from thalweg.runtime.joins.join_binding import columns_read
 
 _ZONE = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 """Before Spark 4.3 the time zone is always UTC and cannot be set."""
@@ -22,34 +24,26 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
     return pa.schema([(f.name, kind) for f in df.schema if (kind := arrow_type(f.dataType)) is not None])
 
 
-def refuse_uncarried(alias: str, df: DataFrame, select: Iterable[str] | None, streaming: bool) -> None:
-    """Raise a PlanError for a column that would be in the results and cannot be sent to Python."""
-    for field in df.schema:
-        ways = {f"{alias}.*", f"{alias}.{field.name}", f"{alias}_{field.name}"}
-        if select is not None and not ways & {name.replace("`", "") for name in select}:
-            continue
-        kind = field.dataType.simpleString()
-        remedy = "leave it out with select=, or cast it to a string or a struct"
-        if arrow_type(field.dataType) is None:
-            raise PlanError(f"{alias}.{field.name} is {kind}, which Arrow does not support; {remedy}")
-        if streaming and _opaque(field.dataType):
-            raise PlanError(f"{alias}.{field.name} is {kind}, which stateful operators of PySpark lose; {remedy}")
+def refuse_uncarried(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
+    """Raise a PlanError for a column that a join reads, or has in its results, and that cannot be sent to Python."""
+    for alias in plan.graph.aliases:
+        read = columns_read(plan, alias)
+        for field in frames[alias].schema:
+            ways = {f"{alias}.*", f"{alias}.{field.name}", f"{alias}_{field.name}"}
+            is_result = plan.select is None or bool(ways & {name.replace("`", "") for name in plan.select})
+            if (field.name in read or is_result) and arrow_type(field.dataType) is None:
+                leave = "" if field.name in read else "leave it out with select=, or "
+                raise PlanError(f"{alias}.{unsupported(field)}; {leave}cast it to a string or a struct")
+
+
+def unsupported(field: StructField) -> str:
+    """Return why a column cannot be sent to Python."""
+    return f"{field.name} is {field.dataType.simpleString()}, which Arrow does not support"
 
 
 def arrow_type(kind: DataType) -> pa.DataType | None:
-    """Return the Arrow type of a Spark type; None if there is none."""
+    """Return the Arrow type of a Spark type; None if there is none, or if PySpark cannot send its values to Python."""
     try:
-        return to_arrow_type(kind, **_ZONE)  # type: ignore[arg-type]
+        return to_arrow_type(kind, error_on_duplicated_field_names_in_struct=True, **_ZONE)  # type: ignore[arg-type]
     except (PySparkException, TypeError):
         return None
-
-
-def _opaque(kind: DataType) -> bool:
-    """Whether a type contains a user-defined type or a variant."""
-    if isinstance(kind, UserDefinedType) or kind.typeName() == "variant":
-        return True
-    if isinstance(kind, StructType):
-        return any(_opaque(field.dataType) for field in kind)
-    if isinstance(kind, ArrayType):
-        return _opaque(kind.elementType)
-    return isinstance(kind, MapType) and (_opaque(kind.keyType) or _opaque(kind.valueType))

@@ -36,7 +36,7 @@ from thalweg.plan.window import length_of
 from thalweg.runtime.joins.chart_lookup import chart_before_start
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_outcome import JoinRows
-from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing
+from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing, unpacked
 from thalweg.runtime.joins.join_record import decode
 from thalweg.runtime.joins.join_settings import CHART, JoinSettings
 from thalweg.runtime.memory_share import memory_share
@@ -96,8 +96,7 @@ def lay_out(
     spark = next(iter(frames.values())).sparkSession
     if streaming:
         demand(spark)
-    for alias in plan.graph.aliases:
-        refuse_uncarried(alias, frames[alias], plan.select, streaming)
+    refuse_uncarried(plan, frames)
     schemas = {a: arrow_schema(frames[a]) for a in plan.graph.aliases}
     binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
     if streaming and not pa.types.is_timestamp(binding.time_type):
@@ -312,8 +311,18 @@ def _table(alias: str, df: DataFrame, binding: JoinBinding, wanted: JoinRows) ->
 
 
 def _read(alias: str, df: DataFrame, binding: JoinBinding) -> pa.Table:
-    wanted = df.select(*(F.col(quoted(name)) for name in binding.schemas[alias].names))
-    table: pa.Table = wanted.limit(MOST_TABLE_ROWS + 1).toArrow()
+    names = binding.schemas[alias].names
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = binding.plain(alias, batch.rename_columns(names))
+            yield pa.record_batch({"chunk": pa.array([memoryview(rows.serialize())], pa.binary())})
+
+    # packed, because `toArrow` fails on structs that are null but have fields that are not nullable, such as VARIANT
+    wanted = df.select(*map(quoted, names)).limit(MOST_TABLE_ROWS + 1).toDF(*(f"c{n}" for n in range(len(names))))
+    packed = wanted.mapInArrow(acknowledged(pack), "chunk binary").toArrow()
+    chunks = [unpacked(binding, alias, chunk.as_buffer()) for chunk in packed.column("chunk")]
+    table = pa.Table.from_batches(chunks, binding.schemas[alias])
     if table.nbytes > MOST_TABLE_BYTES or table.num_rows > MOST_TABLE_ROWS:
         raise PlanError(
             f"the table {alias} has at least {byte_size(table.nbytes)} and {plural(table.num_rows, 'row')}; every "
