@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import thalweg as tw
 from thalweg.adapt import POLICIES, check_policy, make_policy
 from thalweg.errors import PlanError
 from thalweg.plan import Pipeline
@@ -23,6 +25,8 @@ LEAVES_OUT = {
     "duckdb-swap": ("trial",),
 }
 """Policies whose snapshots leave out something: the counts of a stage, the times of a trial, what was spent."""
+WITHOUT_ORDER = ("eddy", "eddy-cbr")
+"""Policies that let every predicate take part in a lottery."""
 EXAMPLES = 40
 FEW_EXAMPLES = 8
 OF_TRIALS = (checks.tries_one_filter_further_forward, checks.tolerates_impossible_costs)
@@ -61,6 +65,18 @@ def test_what_is_checked_on_drawn_examples(name: str, check: checks.Check) -> No
 @each_policy
 def test_it_passes_assert_policy(name: str) -> None:
     assert_policy(POLICIES[name], examples=1, seed=7, leaves_out=LEAVES_OUT.get(name, ()))
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in WITHOUT_ORDER])
+def test_a_predicate_that_must_not_be_profiled_is_not_called_before_a_row_reaches_it(name: str) -> None:
+    calls: list[int] = []
+    keep = tw.filters(
+        tw.predicate(lambda x: x < 0, "x", name="drops_all"),
+        tw.predicate(calls.append, "x", name="paid", profile=False),
+        tw.predicate(lambda x: x % 2 == 0, "x", name="even"),
+        policy=name, seed=3, slice_rows=16,
+    )  # fmt: skip
+    assert sum(len(batch) for batch in keep.over(pa.table({"x": range(8_000)}))) == len(calls) == 0
 
 
 def test_a_snapshot_of_another_version_is_refused_unchanged() -> None:

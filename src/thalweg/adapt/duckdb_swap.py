@@ -5,8 +5,8 @@ Guarantee: none is stated. Cost: no profiling at all.
 How: after 5 slices of warm-up, the mean time of 20 slices is the reference. Then a pair drawn at random may be swapped.
 It is swapped back if the mean of the next 10 slices is not below the reference. A pair that did not help is half as
 likely to be tried again (never less than 1 in 100); a pair that helped is certain to be tried again.
-Differs from the original: slices of about 1,000 rows, not 2,048; a pair whose second filter must come after its first
-is never swapped.
+Differs from the original: slices of about 1,000 rows, not 2,048; a pair whose second filter must come after its first,
+or must not be profiled, is never swapped.
 
 Reference: DuckDB, `src/execution/adaptive_filter.cpp` (the intervals and likelihoods are its constants).
 """
@@ -70,7 +70,8 @@ class DuckdbSwap:
             draw = int(self.rng.integers(CERTAIN * len(self.likelihood)))
             self.at, luck = divmod(draw, CERTAIN)
             first, second = self.order[self.at : self.at + 2]
-            tries = self.likelihood[self.at] > luck and first not in self.pipeline.guards[second]
+            may = self.pipeline.profiled[second] and first not in self.pipeline.guards[second]
+            tries = may and self.likelihood[self.at] > luck
             self._next("observe" if tries else "execute")
             if tries:
                 return self._swap("tried at random")

@@ -2,7 +2,8 @@
 
 Answers: an order, from the counts of ordinary work: each filter is judged by the rows that reach it.
 Guarantee: none is stated. Cost: no profiling. The counters start at the beginning, so the order changes less and less.
-Differs from the original: a filter with guards comes after them.
+Differs from the original: a filter with guards comes after them, and one that must not be profiled comes last until a
+row has reached it.
 
 >>> policy = VeloxRank(Pipeline(("a", "b")))
 >>> hundred, ten = np.array([100, 50]), np.array([50, 5])
@@ -53,18 +54,16 @@ class VeloxRank:
         self.busy_ns += seen.busy_ns
         # a filter that never dropped a row counts with its whole time; one that never ran costs nothing and comes first
         to_drop = self.busy_ns / np.maximum(self.dropped, 1)
+        to_drop[~np.array(self.pipeline.profiled) & (self.busy_ns == 0) & (self.dropped == 0)] = np.inf
         order = sorted_by((-to_drop).tolist(), self.pipeline)
         if order == self.order:
             return None
         place = next(i for i, (old, new) in enumerate(zip(self.order, order, strict=True)) if old != new)
         second, first = self.order[place], order[place]
         self.order = order
-        names = self.pipeline.names
-        return Verdict(
-            order,
-            f"{names[first]} takes {duration(to_drop[first])} per dropped row, "
-            f"{names[second]} takes {duration(to_drop[second])}",
-        )
+        name, other = self.pipeline.names[first], self.pipeline.names[second]
+        takes = "has not been called" if np.isinf(to_drop[second]) else f"takes {duration(to_drop[second])}"
+        return Verdict(order, f"{name} takes {duration(to_drop[first])} per dropped row, {other} {takes}")
 
     def begin(self, order: tuple[int, ...]) -> None:
         """Start in another order, before anything is observed."""
