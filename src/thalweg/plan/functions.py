@@ -182,6 +182,8 @@ def _raises(part: Expression) -> bool:
         return not (isinstance(pattern, Value) and surely_compiles(str(pattern.value)))
     if part.function in ("floor", "ceil"):
         return not is_.is_integer(part.arguments[0].type)
+    if part.function == "widen":  # dates reach farther than times; those of literals end with the year 9999
+        return is_.is_date(part.arguments[0].type) and not isinstance(part.arguments[0], Value)
     return part.function == "round" and not is_.is_floating(part.type)
 
 

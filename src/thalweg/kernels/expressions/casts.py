@@ -17,7 +17,7 @@ from thalweg.kernels.expressions.decimals import read_decimals
 from thalweg.kernels.expressions.rounding import to_long
 from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
 from thalweg.kernels.expressions.text_casts import DROP_SUCH_ROWS, boolean_of, decimal_of, real_of, whole_of
-from thalweg.kernels.expressions.times import utc
+from thalweg.kernels.expressions.times import date_texts, days_of
 from thalweg.plan.expression import Call
 from thalweg.plan.type_rules import sql_name
 
@@ -116,8 +116,11 @@ def _checked(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _to_date(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    days = pc.floor_temporal(utc(array), unit="day")
-    return days.cast(kind, safe=False)
+    return arrow_of(days_of(array), pa.int32(), [array]).view(kind)
+
+
+def _date_to_text(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    return date_texts(array)
 
 
 def _cast_of(have: pa.DataType, kind: pa.DataType) -> Cast:
@@ -139,6 +142,7 @@ def _cast_of(have: pa.DataType, kind: pa.DataType) -> Cast:
         (is_.is_decimal, is_.is_integer): _decimal_to_whole,
         (is_.is_decimal, is_.is_floating): _decimal_to_real,
         (is_.is_timestamp, is_.is_date): _to_date,
+        (is_.is_date, is_.is_string): _date_to_text,
     }
     for (one, other), cast in families.items():
         if one(have) and other(kind):

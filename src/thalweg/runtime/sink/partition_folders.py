@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.kernels.expressions.times import date_texts
+
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Stands for null and for an empty text, as in Spark."""
 _ESCAPED = {*map(chr, range(1, 0x20)), *"\"#%'*/:=?\\\x7f{[]^"}
@@ -64,12 +66,8 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
 
 
 def _texts(values: pa.Array) -> pa.Array:
-    """Return values as Spark writes them: it writes a plus sign before years of more than four digits."""
-    texts = values.cast(pa.string())
-    if not pa.types.is_date32(values.type):
-        return texts
-    is_far = pc.and_(pc.greater(pc.utf8_length(texts), len("9999-12-31")), pc.invert(pc.starts_with(texts, "-")))
-    return pc.if_else(is_far, pc.binary_join_element_wise("+", texts, ""), texts)
+    """Return values as Spark writes them."""
+    return date_texts(values) if pa.types.is_date32(values.type) else values.cast(pa.string())
 
 
 def _escaped(text: str) -> str:
