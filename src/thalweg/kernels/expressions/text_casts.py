@@ -20,8 +20,10 @@ from thalweg.kernels.expressions.rows import true_of
 from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
 
-_BLANKS = "".join(map(chr, range(33))) + "\x7f"
-"""The blanks and control characters that are trimmed."""
+_BLANKS = "".join(map(chr, range(33)))
+"""The blanks and control characters that Java trims."""
+_SPARKS_BLANKS = _BLANKS + "\x7f"
+"""Those that Spark trims, which casts to integers and booleans itself."""
 _WHOLE = r"\A[+-]?[0-9]+\z"
 _REAL = r"\A[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\z|(?i)\A[+-]?(inf|infinity|nan)\z"
 _TRUE, _FALSE = ["t", "true", "y", "yes", "1"], ["f", "false", "n", "no", "0"]
@@ -37,8 +39,8 @@ def _not_valid(text: object, call: Call) -> ExpressionError:
     return ExpressionError(f"{text!r} {problem}").or_redacted(f"a text value {problem}")
 
 
-def _trimmed(texts: pa.Array, pattern: str, call: Call) -> pa.Array:
-    trimmed = pc.ascii_trim(texts, characters=_BLANKS)
+def _trimmed(texts: pa.Array, blanks: str, pattern: str, call: Call) -> pa.Array:
+    trimmed = pc.ascii_trim(texts, characters=blanks)
     _refuse_bad(true_of(pc.invert(pc.match_substring_regex(trimmed, pattern=pattern))), texts, call)
     return trimmed
 
@@ -68,7 +70,7 @@ def _first_that_fails(digits: pa.Array, kind: pa.DataType) -> int:
 
 def whole_of(texts: pa.Array, call: Call) -> pa.Array:
     """Parse integers: digits with an optional sign."""
-    digits = _trimmed(texts, _WHOLE, call)
+    digits = _trimmed(texts, _SPARKS_BLANKS, _WHOLE, call)
     # Arrow's parser accepts neither a plus sign nor extra leading zeros
     digits = pc.replace_substring_regex(digits, pattern=r"\A(-?)\+?0*([0-9])", replacement=r"\1\2")
     try:
@@ -79,7 +81,7 @@ def whole_of(texts: pa.Array, call: Call) -> pa.Array:
 
 def real_of(texts: pa.Array, call: Call) -> pa.Array:
     """Parse floats: with a point or an exponent; inf and nan in any case; Java's d or f at the end."""
-    words = pc.ascii_lower(_trimmed(texts, _REAL, call))
+    words = pc.ascii_lower(_trimmed(texts, _BLANKS, _REAL, call))
     words = pc.replace_substring_regex(words, pattern=r"\A\+|([0-9.])[df]\z", replacement=r"\1")
     return words.cast(call.type)
 
@@ -99,7 +101,7 @@ def _plain_digit(letter: str) -> str:
 
 def boolean_of(texts: pa.Array, call: Call) -> pa.Array:
     """Parse booleans: t, true, y, yes, 1 and their opposites, in any case."""
-    words = pc.ascii_lower(pc.ascii_trim(texts, characters=_BLANKS))
+    words = pc.ascii_lower(pc.ascii_trim(texts, characters=_SPARKS_BLANKS))
     yes, no = (pc.is_in(words, value_set=pa.array(known)) for known in (_TRUE, _FALSE))
     _refuse_bad(true_of(pc.and_(pc.invert(pc.or_(yes, no)), words.is_valid())), texts, call)
     return pc.if_else(words.is_valid(), yes, pa.scalar(None, pa.bool_()))
