@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -22,25 +23,42 @@ _SURROGATES = range(0xD800, 0xE000)
 """Code points of UTF-16 surrogates, which occur in no text."""
 _SIGMA = "Σ"
 """The only letter whose lowercase form depends on its neighbors: it differs at the end of a word."""
+_NEW_LETTERS = chain(
+    [(0xA7DC, 0x019B), (0xA7CB, 0x0264), (0x1C89, 0x1C8A), (0xA7CC, 0xA7CD), (0xA7DA, 0xA7DB)],
+    zip(range(0x10D50, 0x10D66), range(0x10D70, 0x10D86), strict=True),
+    [(0xA7CE, 0xA7CF), (0xA7D2, 0xA7D3), (0xA7D4, 0xA7D5)],
+    zip(range(0x16EA0, 0x16EB9), range(0x16EBB, 0x16ED4), strict=True),
+)
+"""Uppercase and lowercase letters that Unicode 16 and, from U+A7CE on, 17 added to those that Python 3.11 knows."""
+_NEW_LOWER = dict(_NEW_LETTERS)
+_NEW_UPPER = {small: large for large, small in _NEW_LOWER.items()}
 
 
 def upper(texts: pa.Array) -> pa.Array:
     """Return the texts in uppercase."""
-    return pc.ascii_upper(texts) if is_ascii(texts) else mapped(texts, str.upper)
+    return pc.ascii_upper(texts) if is_ascii(texts) else mapped(texts, _upper)
 
 
 def lower(texts: pa.Array) -> pa.Array:
     """Return the texts in lowercase."""
     if is_ascii(texts):
         return pc.ascii_lower(texts)
-    made = mapped(texts, str.lower)
+    made = mapped(texts, _lower)
     has_sigma = true_of(pc.match_substring(texts, pattern=_SIGMA))
     if not has_sigma.any():
         return made
     # Python detects the end of a word; it is called once per distinct text
     coded = texts.filter(pa.array(has_sigma)).dictionary_encode()
-    words = pa.array([word.lower() for word in coded.dictionary.to_pylist()], pa.string())
+    words = pa.array([_lower(word) for word in coded.dictionary.to_pylist()], pa.string())
     return pc.replace_with_mask(made, pa.array(has_sigma), words.take(coded.indices))
+
+
+def _upper(text: str) -> str:
+    return text.upper().translate(_NEW_UPPER)
+
+
+def _lower(text: str) -> str:
+    return text.lower().translate(_NEW_LOWER)
 
 
 def is_ascii(texts: pa.Array) -> bool:
