@@ -2,7 +2,8 @@
 
 Sums of whole numbers and of decimals are exact, so they do not depend on the order of rows: only a total that does not
 fit raises. (Spark also raises if only the sum of some rows does not fit.) The minimum and maximum of floating-point
-numbers are computed on integers in the same order, in which NaN is the greatest, because Arrow ignores NaN.
+numbers are computed on integers in the same order, in which NaN is the greatest, because Arrow ignores NaN. One of zero
+is 0.0, never -0.0, so that it does not depend on the order of rows either.
 
 >>> parts, finish = parts_of(AggregateColumn("avg", "x", pa.float64()), pa.int64())
 >>> [(part.name, part.merge) for part in parts]
@@ -111,7 +112,8 @@ def _fitting(sums: pa.Array, aggregate: AggregateColumn) -> pa.Array:
 def _ordered(kind: pa.DataType) -> tuple[Callable[[pa.Array], pa.Array], Callable[[pa.Array], pa.Array]]:
     """Return casts to and from a type in which Arrow computes min and max in SQL's order."""
     if is_.is_floating(kind):
-        return _as_words, lambda words: _from_words(words).cast(kind)
+        # of two zeros, Spark takes the first that it reads
+        return _as_words, lambda words: same_values(_from_words(words).cast(kind))
     if is_.is_duration(kind):
         return (lambda array: array.cast(pa.int64())), (lambda words: words.cast(kind))
     return _same, _same

@@ -14,6 +14,7 @@ same number of microseconds since 1970, and converted back afterwards.
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, IntegralType, TimestampNTZType, TimestampType
@@ -22,6 +23,7 @@ from thalweg.errors import PlanError, nearest
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name, result_name
 from thalweg.plan.query import WINDOW_END, WINDOW_START
 from thalweg.runtime.spark.joins.stream_watermarks import quoted
+from thalweg.runtime.spark.sql.columns import spark_type
 from thalweg.runtime.spark.sql.requirements import no_distinct
 
 _TIME, _WINDOW = "__thalweg_time", "__thalweg_window"
@@ -63,7 +65,12 @@ def _result(aggregate: AggregateColumn, names: dict[str, str]) -> Column:
     column = F.col(quoted(names[aggregate.column]))
     if aggregate.distinct:
         return F.count_distinct(column)
-    return {"count": F.count, "sum": F.sum, "avg": F.avg, "min": F.min, "max": F.max}[aggregate.function](column)
+    made = {"count": F.count, "sum": F.sum, "avg": F.avg, "min": F.min, "max": F.max}[aggregate.function](column)
+    if aggregate.function in ("min", "max") and pa.types.is_floating(aggregate.type):
+        return made + F.lit(0.0).cast(
+            spark_type(aggregate.type)
+        )  # of -0.0 and 0.0, Spark takes the first that it reads
+    return made
 
 
 def _time_type(df: DataFrame, spec: GroupSpec) -> DataType:

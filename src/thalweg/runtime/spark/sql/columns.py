@@ -62,6 +62,7 @@ _OPERATORS: dict[str, Callable[..., Column]] = {
     "same": Column.eqNullSafe, "is_null": Column.isNull, "in": Column.isin,
 }  # fmt: skip
 _JUNCTIONS = {"and": all_of, "or": any_of}
+_CASES = ("upper", "lower")
 _NAMES = {"int_divide": "div"}
 """Functions that have another name in Spark."""
 
@@ -90,6 +91,9 @@ def built_in(expression: Expression, name_of: NameOf) -> Column:
         parts = _parts(name, expression)
         return _JUNCTIONS[name]([built_in(part, name_of) for part in parts])
     arguments = [built_in(argument, name_of) for argument in expression.arguments]
+    if name in _CASES and isinstance(inner := expression.arguments[0], Call) and inner.function in _CASES:
+        # Spark would leave the inner one out, but lower(upper('ß')) is 'ss'
+        arguments = [F.concat(arguments[0], F.lit(""))]
     if name == "in" and any(map(can_raise, expression.arguments[1:])):
         return _one_by_one(arguments)
     if name in ("cast", "widen"):
