@@ -27,6 +27,7 @@ ROW = pa.table(
         "f": [1.005],
         "text": ["a%b"],
         "name": ["Straße"],
+        "space": ["\u00a0a"],
     }
 )
 DIFFERENCES = re.findall(r"^\| `([^|]+)` \| (`[^|]+`|an error) \| `([^|]+)` \|$", TEXT, flags=re.M)
@@ -68,7 +69,7 @@ def test_duckdb_differs_as_the_page_says(expression: str, here: str, there: str)
 
 
 def test_spark_is_as_the_page_says(spark: SparkSession) -> None:
-    assert len(DIFFERENCES) == 10
+    assert len(DIFFERENCES) == 11
     session = tw.session(spark)
     session.stream("r", spark.createDataFrame(ROW), time="ts")
     for expression, here, _ in DIFFERENCES:

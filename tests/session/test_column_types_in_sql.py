@@ -42,6 +42,10 @@ NO_BRANCHES = {name for name, x in ALL.items() if pa.types.is_union(x.type) or i
 NOT_GROUPED = NO_BRANCHES | {name for name, x in ALL.items() if pa.types.is_nested(plain_type(x.type))}
 NOT_COMPARED = NOT_GROUPED | {"interval"}
 NO_EXTREMES = NOT_COMPARED | {name for name, x in ALL.items() if plain_type(x.type) in (pa.binary(), pa.null())}
+NO_KEY = NOT_COMPARED | {
+    name for name, x in ALL.items() for kind in [plain_type(x.type)]
+    if any(of(kind) for of in (pa.types.is_floating, pa.types.is_duration, pa.types.is_time, pa.types.is_null))
+}  # fmt: skip
 
 
 def shown(value: Any) -> str:
@@ -107,15 +111,17 @@ def test_every_type(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_type_as_a_join_key(name: str) -> None:
-    """Either as the only equality, or, if that is refused when the query is made, next to another one."""
     session, values = session_of(ALL[name]), ALL[name].to_pylist()
     for text in (
         "SELECT t.id FROM t [NOW] AS t, t [NOW] AS u WHERE t.c = u.c",
         "SELECT t.id FROM t, u WHERE t.c = u.c",
     ):
-        try:
-            asked = session.query(text)
-        except tw.SqlError:
+        if name in NO_KEY:
+            with pytest.raises(
+                tw.SqlError, match=r"t\.c = u\.c compares|t\.c is .* cannot be compared|= does not support"
+            ):
+                session.query(text)
             continue
+        asked = session.query(text)
         expected = [n for n, x in enumerate(values) for y in values if x is not None and x == y]
         assert sorted(asked.dataframe()["id"].to_pylist()) == expected

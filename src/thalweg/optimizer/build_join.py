@@ -22,6 +22,7 @@ from thalweg.plan.nodes import ColumnEquality, SourceColumn, WindowJoin
 from thalweg.plan.query import Condition
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.sql.source_text import SourceText
+from thalweg.plan.type_rules import sql_name
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 
@@ -55,16 +56,18 @@ def build_join(plan: QueryPlan, _known: Knowledge = NOTHING_KNOWN) -> QueryPlan:
 
 
 def _sides(expression: Expression) -> tuple[Expression, Expression] | None:
+    """Return the two sides of an equality between two sources that can be a key, or None if the expression is none."""
+    both = _both_sides(expression)
+    return both if both is not None and _is_key(both[0].type) else None
+
+
+def _both_sides(expression: Expression) -> tuple[Expression, Expression] | None:
     """Return the two sides of an equality between two sources, or None if the expression is not one."""
     if not isinstance(expression, Call) or expression.function != "eq":
         return None
     one, other = expression.arguments
     of = aliases(one), aliases(other)
-    if len(of[0]) != 1 or len(of[1]) != 1 or of[0] == of[1]:
-        return None
-    if not _is_key(one.type):
-        return None
-    return one, other
+    return None if len(of[0]) != 1 or len(of[1]) != 1 or of[0] == of[1] else (one, other)
 
 
 def _is_key(kind: pa.DataType) -> bool:
@@ -128,5 +131,15 @@ def _refuse_unconnected(plan: QueryPlan, equalities: list[ColumnEquality]) -> No
         raise SourceText(plan.query.text).error(
             plan.scan(unconnected[0]).source.offset,
             f"no equality joins {unconnected[0]} with {near}, so every row would be paired with every other; write "
-            f"{near}.x = {unconnected[0]}.y (an equality of DOUBLEs does not count: it is checked on joined rows)",
+            f"{near}.x = {unconnected[0]}.y{_why_no_key(plan, reached)}",
         )
+
+
+def _why_no_key(plan: QueryPlan, reached: set[str]) -> str:
+    """Return why an equality that is written does not connect these sources with others; empty if there is none."""
+    for condition in plan.conditions:
+        both = _both_sides(condition.expression)
+        if both is not None and len(reached.intersection(_ends(both))) == 1:
+            compares = f"{condition.text} compares {sql_name(both[0].type)}"
+            return f", of whole numbers, text or times ({compares}, so it is only checked on joined rows)"
+    return ""

@@ -24,6 +24,7 @@ from thalweg.plan.like_pattern import like_parts
 from thalweg.plan.re2_text import re2_text
 from thalweg.plan.regex_subset import RegexError
 from thalweg.plan.type_rules import (
+    MOST_DIGITS,
     arithmetic,
     as_decimal,
     can_be_chosen,
@@ -280,10 +281,11 @@ def conversion(argument: Expression, wanted: str) -> str:
 def _to_common_type(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
     """Return the arguments, widened to their common type."""
     args = _literal_times(args, refuse)
-    kind = common_of([a.type for a in args])
+    # if a literal has only its own digits, there may be room for those of the others
+    kind = common_of([a.type for a in args]) or common_of([_own_type(a) for a in args])
     if kind is None:
         types = ", ".join(f"{text_of(a)} is {sql_name(a.type)}" for a in args)
-        refuse(f"{SIGNS.get(name, name)}: the types differ ({types}); {_type_remedy(args)}")
+        refuse(f"{SIGNS.get(name, name)}: the types differ ({types}); {_type_remedy(name, args)}")
         return args
     if not can_be_chosen(kind):
         refuse(
@@ -293,25 +295,70 @@ def _to_common_type(name: str, args: tuple[Expression, ...], refuse: Refuse) -> 
     return tuple(widened(a, kind) for a in args)
 
 
-def _type_remedy(args: tuple[Expression, ...]) -> str:
-    """Return what to write so that all arguments have one type. Text and booleans are converted to the type of the
-    others, because in the order of text, 10 comes before 9."""
+def _own_type(argument: Expression) -> pa.DataType:
+    """Return the type of an argument; for a whole number that is written in the query, a DECIMAL of its own digits."""
+    if isinstance(argument, Value) and is_.is_integer(argument.type) and argument.value is not None:
+        return _exact(argument).type
+    return argument.type
+
+
+def _type_remedy(name: str, args: tuple[Expression, ...]) -> str:
+    """Return what to write so that all arguments have one type. No value may be lost: a CAST that does not fit raises.
+    In a comparison, text and booleans are converted to the type of the others, because in the order of text, 10 comes
+    before 9."""
+    if all(is_number(a.type) for a in args):
+        return _wide_remedy(args)
     first = [n for n, a in enumerate(args) if is_.is_string(a.type)] + [
         n for n, a in enumerate(args) if is_.is_boolean(a.type)
     ]
+    if name in ("CASE", "coalesce"):  # values are not compared, and most text is no number
+        first = [n for n in range(len(args)) if n not in first]
     for n in dict.fromkeys([*first, *range(len(args))]):
         one = args[n]
         rest = [*args[:n], *args[n + 1 :]]
-        for kind in (*(other.type for other in rest), pa.float64(), pa.string()):
-            if can_cast(one.type, kind) and common_of([kind, *(other.type for other in rest)]) is not None:
+        for kind in (*(other.type for other in rest), pa.int32(), pa.float64(), pa.string()):
+            if _keeps(one, kind) and common_of([kind, *(other.type for other in rest)]) is not None:
                 return f"write CAST({text_of(one)} AS {sql_name(kind)})"
     for kind in (pa.string(), pa.float64()):
-        if all(can_cast(one.type, kind) for one in args):
+        if all(_keeps(one, kind) for one in args):
             return f"CAST each of them AS {sql_name(kind)}"
     times = [a for a in args if is_.is_timestamp(a.type) or is_.is_date(a.type)]
     if len(times) > 1 and any(isinstance(a, Value) for a in times):
         return "write the time as plain text, '2026-01-31 12:30:00', which is read as the other type, in UTC"
-    return "convert one of them before registering the stream, or with s.function(...)"
+    return _CONVERT_ONE
+
+
+_CONVERT_ONE = "convert one of them before registering the stream, or with s.function(...)"
+
+
+def _wide_remedy(args: tuple[Expression, ...]) -> str:
+    """Return what to write for numbers of which no DECIMAL holds all digits: a DECIMAL that keeps all fractions."""
+    own = [as_decimal(_own_type(a)) for a in args]
+    scale = max(kind.scale for kind in own)
+    kind = pa.decimal128(MOST_DIGITS, scale)
+    if any(
+        isinstance(a, Value) and its.precision - its.scale > MOST_DIGITS - scale
+        for a, its in zip(args, own, strict=True)
+    ):
+        return _CONVERT_ONE  # the CAST of this literal would raise
+    for n, one in enumerate(args):
+        if one.type != kind and common_of([kind, *own[:n], *own[n + 1 :]]) is not None:
+            return f"write CAST({text_of(one)} AS {sql_name(kind)})"
+    return f"CAST each of them AS {sql_name(kind)}"
+
+
+def _keeps(argument: Expression, kind: pa.DataType) -> bool:
+    """Whether a CAST to this type changes no value silently: text with more digits would be rounded to a DECIMAL, and
+    the CAST of a text literal that is no number always raises."""
+    if is_.is_string(argument.type) and isinstance(argument, Value) and is_number(kind):
+        from thalweg.plan.literals import is_number_text
+
+        return not is_.is_decimal(kind) and is_number_text(str(argument.value).strip().lstrip("+-"))
+    if is_.is_string(argument.type) and is_.is_decimal(kind):
+        return False
+    if is_number(argument.type) and is_number(kind):
+        return bool(common(argument.type, kind) == kind)
+    return can_cast(argument.type, kind)
 
 
 def _literal_times(args: tuple[Expression, ...], refuse: Refuse) -> tuple[Expression, ...]:
@@ -362,7 +409,10 @@ def _arithmetic(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call
         kind = pa.float64()
     if name == "int_divide" and (kind is None or not is_.is_integer(kind)):
         other_than_whole = one if not is_.is_integer(one.type) else other
-        refuse(f"DIV takes whole numbers; write CAST({text_of(other_than_whole)} AS BIGINT), or / for others")
+        refuse(
+            f"DIV takes whole numbers, but {text_of(other_than_whole)} is {sql_name(other_than_whole.type)}; write "
+            f"CAST({text_of(one)} / {text_of(other)} AS BIGINT)"
+        )
     if name == "mod" and kind is not None and is_.is_decimal(kind):
         refuse(f"% does not support DECIMAL; write CAST({text_of(one)} AS DOUBLE) % ...")
     if kind is not None and is_.is_decimal(kind):
@@ -372,7 +422,10 @@ def _arithmetic(name: str, args: tuple[Expression, ...], refuse: Refuse) -> Call
             return call(name, (one, other), found)
         kind = None
     if kind is None:
-        refuse(f"{text_of(one)} {SIGNS[name]} {text_of(other)} has more than 38 digits; CAST one of them AS DOUBLE")
+        refuse(
+            f"{text_of(one)} {SIGNS[name]} {text_of(other)} has more than 38 digits; CAST one of them AS a DECIMAL of "
+            "fewer digits, or AS DOUBLE, which has about 15"
+        )
         kind = pa.float64()
     made = (widened(one, kind), widened(other, kind))
     return call(name, made, pa.int64() if name == "int_divide" else kind)

@@ -205,7 +205,8 @@ def test_aliases_in_group_by_and_having(ours: str, duckdb_sql: str) -> None:
         ({"limit": 5, "other": 6}, "args= has 'other'"),
         ({"limit": object()}, "has a value of type object that SQL cannot represent; pass a number"),
         ({"limit": [1]}, "is a list, which is allowed only in IN; write IN (:limit)"),
-        ({"limit": "x"}, "write CAST('x' AS INT)"),
+        ({"limit": "7"}, "write CAST('7' AS INT)"),
+        ({"limit": "x"}, "write CAST(tcp.size AS STRING)"),
         ({"LIMIT": 5}, "args= has LIMIT"),
     ],
 )

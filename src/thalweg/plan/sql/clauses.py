@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from thalweg.errors import SqlError, nearest
@@ -104,6 +105,7 @@ def read_clauses(text: str) -> Clauses:
     source = SourceText(text)
     windows = find_windows(text)
     check_arguments(source)
+    check_lengths(source)
     select = _parsed(source, windows.text)
     refuse_unknown_parts(
         source, select, {"expressions", "from_", "joins", "where", "group", "having", "operation_modifiers"}, ""
@@ -302,3 +304,35 @@ def check_arguments(source: SourceText) -> None:
                     inner.end + 2,
                     f"{token.text} takes at most {most} argument{'' if most == 1 else 's'}; remove the others",
                 )
+
+
+def check_lengths(source: SourceText) -> None:
+    """Refuse the length of a type in a CAST. It is found in the text, because sqlglot drops that of text types.
+
+    >>> check_lengths(SourceText("SELECT CAST(x AS DECIMAL(4, 2)) FROM a"))
+    >>> check_lengths(SourceText("SELECT x::CHAR(2) FROM a"))
+    Traceback (most recent call last):
+    thalweg.errors.SqlError: line 1, column 11: a length of CHAR is not supported; write STRING, and substring(x, 1, 2)
+      SELECT x::CHAR(2) FROM a
+                ^
+    """
+    tokens = [token for token in tokens_of(source) if token.token_type.name != "COMMENT"]
+    calls: list[str] = []
+    for n, token in enumerate(tokens):
+        if token.text == "(":
+            calls.append(tokens[n - 1].text.upper() if n else "")
+        elif token.text == ")" and calls:
+            calls.pop()
+        casts = token.text.upper() == "AS" and calls and calls[-1] in ("CAST", "TRY_CAST")
+        if not casts and not source.text.startswith("::", token.start):  # sqlglot reads 1F as 1::F
+            continue
+        words = list(takewhile(str.isidentifier, (each.text for each in tokens[n + 1 :])))
+        name, after = " ".join(words).upper(), n + 1 + len(words)
+        if not words or name in _WITH_DIGITS or after >= len(tokens) or tokens[after].text != "(":
+            continue
+        text = any(word in name for word in ("CHAR", "TEXT", "STRING"))
+        remedy = f"STRING, and substring(x, 1, {tokens[after + 1].text})" if text and after + 1 < len(tokens) else name
+        raise source.error(tokens[n + 1].start, f"a length of {name} is not supported; write {remedy}")
+
+
+_WITH_DIGITS = ("DECIMAL", "DEC", "NUMERIC")

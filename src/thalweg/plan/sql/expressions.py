@@ -19,7 +19,7 @@ from thalweg.plan.functions import conversion, typed
 from thalweg.plan.literals import is_number_text, number, time_of, value_of
 from thalweg.plan.relation import UserFunction, cannot_take
 from thalweg.plan.sql.clauses import refuse_unknown_parts
-from thalweg.plan.sql.source_text import SourceText, shown
+from thalweg.plan.sql.source_text import SourceText, is_in_parentheses, shown
 from thalweg.plan.sql.vocabulary import (
     COMPARISONS,
     IGNORED,
@@ -112,8 +112,9 @@ class ExpressionReader:
     def _check_operands(self, node: SqlNode) -> None:
         """Refuse ambiguous comparisons: sqlglot reads `a = b < c` as `a = (b < c)`, Spark as `(a = b) < c`."""
         left, right = type(node.this).__name__, type(node.expression).__name__
-        if type(node).__name__ == "NullSafeEQ" and right == "Paren":
-            right = type(node.expression.this).__name__  # sqlglot adds these itself, so they may not be in the text
+        is_null_safe = type(node).__name__ == "NullSafeEQ" and right == "Paren"
+        if is_null_safe and not is_in_parentheses(self.source, node.expression, ("<=>", "FROM")):
+            right = type(node.expression.this).__name__
         if right in PREDICATES or (left in PREDICATES and left not in COMPARISONS):
             self._refuse(
                 node, f"{self.source.written(node)} is ambiguous; write the inner comparison first and in parentheses"
@@ -172,6 +173,11 @@ class ExpressionReader:
 
     def _read_neg(self, node: SqlNode) -> Expression:
         inner = self.read(node.this)
+        if pa.types.is_duration(inner.type):
+            if isinstance(inner, Value) and isinstance(inner.value, timedelta):
+                return Value(-inner.value, inner.type)
+            nothing = Value(timedelta(0), inner.type)
+            return typed("subtract", [nothing, inner], lambda why: self._refuse(node, why))
         if isinstance(inner, Value) and inner.type == pa.decimal128(19, 0) and inner.value == 2**63:
             return Value(-(2**63), pa.int64())  # only with its sign does the literal fit into BIGINT
         if isinstance(inner, Value) and isinstance(inner.value, int | float) and not isinstance(inner.value, bool):
@@ -360,7 +366,7 @@ class ExpressionReader:
         self._refuse_unknown_parts(node, {"this", "to"})
         wanted = shown(node.args["to"])
         kind = type_named(wanted)
-        if kind is None:
+        if kind is None or (node.args["to"].expressions and not pa.types.is_decimal(kind)):
             self._refuse(
                 node, f"the type {wanted} is not supported; write a numeric type, STRING, BOOLEAN, DATE or TIMESTAMP"
             )

@@ -150,11 +150,30 @@ def tokens_of(source: SourceText) -> Sequence[Token]:
     return found
 
 
+def is_in_parentheses(source: SourceText, node: SqlNode, operators: tuple[str, ...]) -> bool:
+    """Whether an operand of one of these operators has the parentheses in the text that it has in sqlglot's tree, which
+    adds some. Those with which it begins are counted in both."""
+    operator = source.word_before(offset_of(node), operators)
+    begin, tree = node, 0
+    while type(begin).__name__ == "Paren" or hasattr(begin, "left") or type(begin).__name__ in _POSTFIX:
+        tree += type(begin).__name__ == "Paren"
+        begin = begin.this
+    after = [token.text for token in tokens_of(source) if token.start > operator]
+    return tree == next((n for n, text in enumerate(after) if text != "("), len(after))
+
+
+_POSTFIX = ("In", "Between", "Escape")
+"""Classes of nodes that begin with their first operand, apart from those of binary operators."""
+
+
 def shown(node: SqlNode) -> str:
     """Return a node as SQL, for error messages."""
     from sqlglot.errors import ErrorLevel
 
-    return str(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+    try:
+        return str(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+    except ValueError:  # Spark's FLOAT(x) with an x that is no number
+        return str(node.sql(unsupported_level=ErrorLevel.IGNORE))
 
 
 def conjuncts(tree: SqlNode) -> Iterator[SqlNode]:
