@@ -120,6 +120,40 @@ def test_a_committed_batch_is_not_written_again(tmp_path: Path) -> None:
     assert orphans(tmp_path) == []
 
 
+@pytest.mark.parametrize("before", [0, 5], ids=["it had none", "it had others"])
+def test_rows_of_a_batch_whose_number_was_given_before(tmp_path: Path, before: int) -> None:
+    """The newest files of the checkpoint were lost, so Spark gives the number to new rows."""
+
+    def files(count: int) -> list[StagedFile]:
+        writing = StagedFiles(ParquetForm(str(tmp_path), SCHEMA), QUERY, 1, 0)
+        writing.write(pa.record_batch([list(range(count))] * 2, schema=SCHEMA))
+        return writing.close()
+
+    commits = BatchCommit(str(tmp_path))
+    commits.commit(QUERY, 0, staged(tmp_path, 0, 3))
+    commits.commit(QUERY, 1, files(before))
+    new = files(9)
+    with pytest.raises(QueryError, match="or the checkpoint is an old copy"):
+        BatchCommit(str(tmp_path)).commit(QUERY, 1, new)
+    assert all((tmp_path / file.staged).exists() for file in new)
+    # if it had been planned before the start, a table or a function has changed
+    assert not BatchCommit(str(tmp_path), run_again=1).commit(QUERY, 1, new)
+    assert listed(tmp_path) == logged(tmp_path) == sorted(numbers(0) + list(range(before)))
+
+
+@pytest.mark.parametrize("other", ["batch", "query"])
+def test_a_list_of_other_files(tmp_path: Path, other: str) -> None:
+    """As after a copy of another one: its files are visible already, or do not belong here."""
+    commits = BatchCommit(str(tmp_path))
+    commits.commit(QUERY, 0, staged(tmp_path, 0, 3))
+    text = (tmp_path / ".thalweg" / "0.json").read_text()
+    again = staged(tmp_path, 1, 3)
+    changed = text if other == "batch" else text.replace("part-00000-", "part-00001-").replace(QUERY[:8], "11111111")
+    (tmp_path / ".thalweg" / "1.json").write_text(changed)
+    assert commits.commit(QUERY, 1, again)
+    assert listed(tmp_path) == logged(tmp_path) == numbers(0) + numbers(1)
+
+
 def test_a_log_that_another_query_has_continued(tmp_path: Path) -> None:
     """Its micro-batch has the same number: the results of this one would be lost."""
     BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3))

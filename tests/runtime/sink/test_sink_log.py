@@ -120,5 +120,5 @@ def test_a_damaged_log_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     log = SinkLog(str(tmp_path), LogSettings(interval=2))
     log.add(0, [])
     (tmp_path / "_spark_metadata" / "0").write_text("v9\n")
-    with pytest.raises(QueryError, match=r"_spark_metadata/0 begins with b'v9' .*Restore the file, or start"):
+    with pytest.raises(QueryError, match=r"_spark_metadata/0, .* begins with b'v9' .*Restore it; or, if"):
         log.add(1, [])

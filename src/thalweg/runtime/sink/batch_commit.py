@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
@@ -50,7 +50,7 @@ def forget_emptied(folder: str) -> None:
     hidden = os.path.join(folder, HIDDEN)
     if not os.path.isdir(hidden) or os.path.exists(os.path.join(folder, LOG)):
         return
-    for place, name in _files(folder):
+    for place, name in files_of(folder):
         names = os.path.relpath(os.path.join(place, name), folder).split(os.sep)
         if not any(each.startswith(".") for each in names):  # unlike checksums of Hadoop, which `rm -r *` leaves
             return
@@ -69,20 +69,51 @@ def disown_unused(folder: str) -> bool:
 
 def withdraw_interrupted(folder: str) -> None:
     """Remove the visible files of micro-batches whose commit was interrupted before they were in the log: Spark's sink
-    will write their results again, under other names. The folder must have an owner."""
+    will write their results again, under other names."""
     latest = SinkLog(folder).latest()
-    hidden = os.path.join(folder, HIDDEN)
-    for name in os.listdir(hidden):
-        number, _, ending = name.partition(".")
-        if ending == "json" and number.isdigit() and (latest is None or int(number) > latest):
+    for batch in listed_batches(folder):
+        if latest is None or batch > latest:
             owner = owner_of(folder)
-            for place, file in _files(folder):
-                if owner is not None and is_result(file, owner, int(number)):
-                    os.unlink(os.path.join(place, file))
-            os.unlink(os.path.join(hidden, name))
+            withdraw(folder, batch, [] if owner is None else visible_of(folder, owner, batch))
 
 
-def _files(folder: str) -> Iterator[tuple[str, str]]:
+def listed_batches(folder: str) -> list[int]:
+    """Return the micro-batches whose lists of files are in a folder."""
+    with suppress(FileNotFoundError):
+        names = [name.partition(".") for name in os.listdir(os.path.join(folder, HIDDEN))]
+        return [int(number) for number, _, ending in names if ending == "json" and number.isdigit()]
+    return []
+
+
+def withdraw(folder: str, batch: int, files: Iterable[str]) -> None:
+    """Remove these visible files of a micro-batch that is not in the log, and its list."""
+    for name in files:
+        os.unlink(os.path.join(folder, name))
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, HIDDEN, f"{batch}.json"))
+
+
+def visible_of(folder: str, query: str, batch: int) -> list[str]:
+    """Return the files of a micro-batch that have their final names, whatever they were written with."""
+    return [
+        os.path.relpath(os.path.join(place, name), folder)
+        for place, name in files_of(folder)
+        if is_result(name, query, batch)
+    ]
+
+
+def decided_files(folder: str, query: str, batch: int) -> list[StagedFile] | None:
+    """Return the files in the list of a micro-batch; None if there is none, if it is damaged, as a disk may leave it
+    that lost its power, or if it is a list of other files."""
+    try:
+        with open(os.path.join(folder, HIDDEN, f"{batch}.json"), encoding="utf-8") as file:
+            found = [StagedFile(**each) for each in json.load(file)]
+            return found if all(is_result(os.path.basename(each.final), query, batch) for each in found) else None
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def files_of(folder: str) -> Iterator[tuple[str, str]]:
     """Yield the place and the name of each file outside the folder that is ours alone."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != HIDDEN]
@@ -92,8 +123,10 @@ def _files(folder: str) -> Iterator[tuple[str, str]]:
 class BatchCommit:
     """The commits of one query into one folder."""
 
-    def __init__(self, folder: str, settings: LogSettings | None = None) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, settings: LogSettings | None = None, run_again: int | None = None) -> None:
+        """`run_again`: the micro-batch that had been planned, but not committed, when the query was started. It reads
+        the same rows, but functions and tables may have changed, so it may have another number of results."""
+        self._folder, self._run_again = folder, run_again
         self._log = SinkLog(folder, settings)
 
     def is_first(self) -> bool:
@@ -153,14 +186,14 @@ class BatchCommit:
 
     def _is_in_log(self, query: str, batch: int, files: Sequence[StagedFile]) -> bool:
         """Whether the newest micro-batch of the log is that of this query, so that these files are not needed."""
-        decided = None
-        with suppress(FileNotFoundError):  # it stays until the next commit, unless the hidden folder was removed
-            decided = _listed(self._hidden(f"{batch}.json"))
+        # its list stays until the next commit, unless the hidden folder was removed
+        decided = decided_files(self._folder, query, batch)
         names = self._log.names_of(batch)
         if decided is not None:
             missing = {os.path.basename(file.final) for file in decided}
             missing.difference_update(names)
-            return not missing
+            same = batch == self._run_again or sum(file.rows for file in decided) == sum(file.rows for file in files)
+            return not missing and same
         return not files or any(is_result(name, query, batch) for name in names)
 
     def _decide(self, query: str, batch: int, files: Sequence[StagedFile]) -> Sequence[StagedFile]:
@@ -168,26 +201,18 @@ class BatchCommit:
         path = self._hidden(f"{batch}.json")
         content = [json.dumps([asdict(file) for file in files]).encode()]
         while not create_once(self._folder, f"{HIDDEN}/{batch}.json", content):
-            decided = _listed(path)
+            decided = decided_files(self._folder, query, batch)
             # in this order, because another process may move a file in between; an empty list may be that of a
             # micro-batch whose entry in the log was removed, and deciding it again gives the same
             if decided and all(self._is_there(each.staged) or self._is_there(each.final) for each in decided):
                 return decided
             # files of the earlier run, or its list, were lost, and nothing of it is in Spark's log
-            moved = [each.final for each in decided] if decided else self._visible(query, batch)
+            moved = [each.final for each in decided] if decided else visible_of(self._folder, query, batch)
             for name in moved:
                 with suppress(FileNotFoundError):
                     os.unlink(self._path(name))
             os.unlink(path)
         return files
-
-    def _visible(self, query: str, batch: int) -> list[str]:
-        """Return the files of a micro-batch that have their final names, whatever they were written with."""
-        return [
-            os.path.relpath(os.path.join(place, name), self._folder)
-            for place, name in _files(self._folder)
-            if is_result(name, query, batch)
-        ]
 
     def _move(self, file: StagedFile) -> None:
         if "/" in file.final:
@@ -225,12 +250,3 @@ class BatchCommit:
 
     def _is_there(self, name: str) -> bool:
         return os.path.exists(self._path(name))
-
-
-def _listed(path: str) -> list[StagedFile] | None:
-    """Return the files of a list; None if it is damaged, as a disk may leave it that lost its power."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return [StagedFile(**each) for each in json.load(file)]
-    except (ValueError, TypeError):
-        return None

@@ -57,12 +57,29 @@ class SinkLog:
     def names_of(self, batch: int) -> Iterator[str]:
         """Yield the names of the files of a micro-batch, without their folders; and of those before it, if its file in
         the log is compact."""
+        return self._names_in(self._batches()[batch])
+
+    def names(self) -> set[str]:
+        """Return the names of all files that Spark's readers see. Raise a QueryError if a file of the log is damaged or
+        missing: Spark's readers would fail."""
+        latest = self.latest()
+        if latest is None:
+            return set()
+        expected = sorted(self._read(set(self._names()), latest))
+        return {each for batch, is_compact in expected for each in self._names_in(_file_name(batch, is_compact))}
+
+    def _names_in(self, name: str) -> Iterator[str]:
         rest = b""
-        for part in self._parts(self._batches()[batch]):
-            *lines, rest = (rest + part).split(b"\n")
-            yield from (_name(line) for line in lines if line)
-        if rest:
-            yield _name(rest)
+        try:
+            for part in self._parts(name):
+                *lines, rest = (rest + part).split(b"\n")
+                yield from (_name(line) for line in lines if line)
+            if rest:
+                yield _name(rest)
+        except FileNotFoundError:
+            raise self._damaged(name, "is missing") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise self._damaged(name, "is cut off or damaged") from None
 
     def add(self, batch: int, files: list[str]) -> bool:
         """Add the files of a micro-batch, given by names relative to the folder. Nothing of it is visible before all of
@@ -111,7 +128,7 @@ class SinkLog:
         # the last compact file is not always an interval ago: the setting may have been changed
         last = max((n for n, name in present.items() if name.endswith(".compact") and n < batch), default=0)
         before = (self._parts(present[earlier]) for earlier in range(last, batch + 1) if earlier in present)
-        return self._write(f"{batch}.compact", chain(*before, lines))
+        return self._write(_file_name(batch, True), chain(*before, lines))
 
     def _names(self) -> Iterator[tuple[int, bool]]:
         """Yield the micro-batch of each file, and whether it is compact."""
@@ -147,10 +164,8 @@ class SinkLog:
         with open(os.path.join(self._folder, name), "rb") as file:
             version = file.readline().rstrip(b"\n")
             if version != VERSION:
-                raise QueryError(
-                    f"{self._folder}/{name} begins with {version[:20]!r} instead of {VERSION!r}: the log of the "
-                    "results is damaged, or of a later version of Spark. Restore the file, or start the query with a "
-                    "new folder and a new checkpoint"
+                raise self._damaged(
+                    name, f"begins with {version[:20]!r} instead of {VERSION!r}, so it is damaged or too new"
                 )
             breaks = b"\n"
             while part := file.read(PART_BYTES):
@@ -159,6 +174,13 @@ class SinkLog:
                     yield breaks + text
                     breaks = b""
                 breaks += part[len(text) :]  # nothing follows the last line
+
+    def _damaged(self, name: str, what: str) -> QueryError:
+        return QueryError(
+            f"{self._folder}/{name}, a file of the log of the results, {what}. Restore it; or, if the tasks of this "
+            f"query write its results, remove the folder {self._folder}, and start the query again: it writes the log "
+            "anew from the files of the results"
+        )
 
     def _line(self, name: str) -> bytes:
         path = os.path.join(self._results, name)
@@ -188,6 +210,10 @@ class SinkLog:
                 for file in (path, os.path.join(self._folder, f".{name}.crc")):
                     with suppress(FileNotFoundError):
                         os.unlink(file)
+
+
+def _file_name(batch: int, is_compact: bool) -> str:
+    return f"{batch}.compact" if is_compact else str(batch)
 
 
 def _name(line: bytes) -> str:

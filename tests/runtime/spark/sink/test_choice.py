@@ -327,7 +327,7 @@ def test_a_folder_of_a_query_without_results_is_free(spark: SparkSession, tmp_pa
     given = {**places(tmp_path), "checkpoint": tmp_path / "other"}
     session(spark, streams).query(PAIRS).start(**given).awaitTermination(120)
     assert found(tmp_path) == [(0, 0)]
-    with pytest.raises(tw.PlanError, match="or empty the folder"):
+    with pytest.raises(tw.PlanError, match="or the checkpoint of these results"):
         session(spark, streams).query(PAIRS).start(**{**given, "checkpoint": tmp_path / "third"})
 
 

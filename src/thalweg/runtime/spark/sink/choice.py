@@ -81,7 +81,7 @@ class SinkChoice:
     by_tasks: bool
     why: str
     folder: str = ""
-    """The folder on the disk, if tasks write, or if Spark's sink takes it over from tasks."""
+    """The folder of the results, if they are files on a local disk."""
     pinned: PinnedSink | None = None
     """What the checkpoint was created with; None if it is new."""
 
@@ -94,9 +94,9 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
     reason = obstacle or _obstacle(spark, request)
     if pinned is not None:
         return _continued(spark, request, pinned, reason)
-    taken_over = _folder_of_earlier_results(spark, request)
+    local = _folder_on_disk(spark, request)
     if request.asked == SPARK:
-        return SinkChoice(False, "sink='spark' asks for it", taken_over)
+        return SinkChoice(False, "sink='spark' asks for it", local)
     or_new = ""
     if reason is None:
         assert request.checkpoint is not None
@@ -110,13 +110,12 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
             raise PlanError(
                 f"sink='tasks' is not possible: {reason}; leave sink= out to let Spark write the results{or_new}"
             )
-        return SinkChoice(False, reason, taken_over)
-    folder = folder_of(spark, request)
+        return SinkChoice(False, reason, local)
     with readable(request):
-        if SinkLog(folder).latest() is not None:
-            raise _other_results(request)
+        if SinkLog(local).latest() is not None:
+            raise other_results(request)
     disk = "a local disk" if on_one_machine(spark) else "a disk that the driver and the workers share"
-    return SinkChoice(True, f"they are Parquet files on {disk}, and nothing after the join needs Spark", folder)
+    return SinkChoice(True, f"they are Parquet files on {disk}, and nothing after the join needs Spark", local)
 
 
 def _refuse_wrong_options(spark: SparkSession, request: SinkRequest) -> None:
@@ -136,33 +135,36 @@ def _refuse_wrong_options(spark: SparkSession, request: SinkRequest) -> None:
         )
 
 
-def _folder_of_earlier_results(spark: SparkSession, request: SinkRequest) -> str:
-    """Return the folder if tasks have written earlier results of this query to it; otherwise an empty text. Raise a
-    PlanError if they are those of another query: Spark's sink would take its micro-batches for its own, and leave them
-    out. Raise it too if the path is a file."""
+def _folder_on_disk(spark: SparkSession, request: SinkRequest) -> str:
+    """Return the folder of the results if they are files on a local disk; otherwise an empty text. Raise a PlanError if
+    it has results of another query: Spark's sink would take its micro-batches for its own, and leave them out. Raise it
+    too if the path is a file."""
     if request.path is None or not hasattr(spark, "_jvm") or request.kind.lower() not in FILE_FORMATS:
         return ""
     folder = folder_of(spark, request)
     if not folder.startswith("/"):
         return ""
+    place = request.checkpoint
+    is_new = place is None or not is_begun(spark, place)
     if os.path.lexists(folder) and not os.path.isdir(folder):
         kind = "a file" if os.path.exists(folder) else "a link to nothing"
         raise PlanError(f"path={request.path!r} is {kind}; give a folder")
     with readable(request):
         forget_emptied(folder)
         owner = owner_of(folder)
-    if owner is None:
-        return ""
+        if owner is None:  # an earlier version, or Spark alone, has written the results if there are any
+            if is_new and SinkLog(folder).latest() is not None:
+                raise other_results(request)
+            return folder
     if (other := running_query(spark, owner)) is not None:
         raise PlanError(
             f"path={request.path!r} is the folder of the query {other}, which is running; give this query another one"
         )
-    place = request.checkpoint
-    if place is None or not is_begun(spark, place) or query_id(spark, place) != owner:
+    if place is None or is_new or query_id(spark, place) != owner:
         with readable(request):
             if disown_unused(folder):
-                return ""
-        raise _other_results(request)
+                return folder
+        raise other_results(request)
     refuse_lost_pin(spark, place)
     return folder
 
@@ -190,10 +192,11 @@ def readable(request: SinkRequest) -> Iterator[None]:
         ) from error
 
 
-def _other_results(request: SinkRequest) -> PlanError:
+def other_results(request: SinkRequest) -> PlanError:
+    """Return the error for a folder with results of another checkpoint."""
     return PlanError(
         f"path={request.path!r} has results of another query (in {LOG_NAME}), and this one has another checkpoint; "
-        "give it a new folder, or the checkpoint of these results, or empty the folder"
+        "give it a new folder, or the checkpoint of these results"
     )
 
 

@@ -9,7 +9,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from thalweg.errors import CheckpointError, PlanError
-from thalweg.runtime.spark.sql.checkpoint_folders import damaged, file_errors, lines_of, opened_path, parsed
+from thalweg.runtime.spark.sql.checkpoint_folders import (
+    damaged,
+    file_errors,
+    identity_in,
+    lines_of,
+    newest,
+    opened_path,
+    parsed,
+)
 
 NAME = "thalweg-sink"
 FORMAT = 1
@@ -30,13 +38,15 @@ def pinned_sink(spark: SparkSession, checkpoint: str) -> PinnedSink | None:
     if not lines:
         return None
     found = parsed(_path(checkpoint), "\n".join(lines))
-    if found.get("format") != FORMAT:
+    if "format" in found and found["format"] != FORMAT:
         raise CheckpointError(
             f"the checkpoint {checkpoint} has a sink of format {found.get('format')}, but this version reads format "
             f"{FORMAT}; use the version that created it, or give this query its own checkpoint"
         )
     match found:
-        case {"folder": str(folder), "partitionBy": [*columns]}:
+        case {"format": _, "folder": str(folder), "partitionBy": [*columns]} if all(
+            isinstance(c, str) for c in columns
+        ):
             return PinnedSink(folder, tuple(columns))
     raise damaged(_path(checkpoint))
 
@@ -78,20 +88,12 @@ def unpin_sink(spark: SparkSession, checkpoint: str) -> None:
 def query_id(spark: SparkSession, checkpoint: str) -> str:
     """Return the id of the query that a checkpoint belongs to, which Spark writes before the first micro-batch."""
     path = f"{checkpoint.rstrip('/')}/metadata"
-    match parsed(path, "\n".join(lines_of(spark, path) or ())):
-        case {"id": str(found)}:
-            return found
-    raise damaged(path)
+    return identity_in(path, lines_of(spark, path))
 
 
 def is_begun(spark: SparkSession, checkpoint: str) -> bool:
     """Whether a micro-batch of the checkpoint has begun."""
-    path = f"{checkpoint.rstrip('/')}/offsets"
-    place, files = opened_path(spark, path)
-    with file_errors(path):
-        return bool(files.exists(place)) and any(
-            not status.getPath().getName().startswith(".") for status in files.listStatus(place)
-        )
+    return newest(spark, f"{checkpoint.rstrip('/')}/offsets") is not None
 
 
 def _path(checkpoint: str) -> str:

@@ -6,21 +6,23 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from thalweg.errors import PlanError
+from thalweg.errors import PlanError, warn_user
 from thalweg.formatting import plural
 from thalweg.plan.window import length_of
 from thalweg.runtime.sink.batch_commit import BatchCommit, withdraw_interrupted
+from thalweg.runtime.sink.earlier_results import continue_spark, continue_tasks, refuse_old_checkpoint
 from thalweg.runtime.sink.hidden_folder import make_folders, try_to_write
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.partition_folders import can_partition
 from thalweg.runtime.sink.sink_log import NAME as LOG
-from thalweg.runtime.sink.sink_log import LogSettings
+from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
 from thalweg.runtime.spark.joins.arrow_schema import arrow_type
 from thalweg.runtime.spark.joins.task_sink import FILE, NeedsSparkSinkError, SinkFor, TaskSink
@@ -30,6 +32,7 @@ from thalweg.runtime.spark.sink.choice import (
     choose_sink,
     compression,
     max_rows,
+    other_results,
     readable,
     refuse_unknown_types,
     writes_int96,
@@ -43,7 +46,7 @@ from thalweg.runtime.spark.sink.pinned_sink import (
     unpin_sink,
 )
 from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
-from thalweg.runtime.spark.sql.checkpoint_folders import refuse_source_folder
+from thalweg.runtime.spark.sql.checkpoint_folders import newest, refuse_source_folder
 
 ROW_METADATA, VERSION = "org.apache.spark.sql.parquet.row.metadata", "org.apache.spark.version"
 """The keys in the footer of a file from which Spark reads its own types, and how old dates are stored."""
@@ -90,7 +93,7 @@ class ResultSink:
                 if self._request.asked == TASKS or self.choice.pinned is not None:
                     instead = "leave sink= out" if self.choice.pinned is None else "use a new checkpoint and folder"
                     raise PlanError(f"tasks cannot write these results: {error}; {instead}") from None
-                self.choice = SinkChoice(False, str(error))
+                self.choice = replace(self.choice, by_tasks=False, why=str(error))
             else:
                 self._refuse_source_folder(files)
                 return self._committing(files, forms[-1])
@@ -112,7 +115,7 @@ class ResultSink:
         return writer if place is None else writer.option("checkpointLocation", place)
 
     def _committing(self, files: DataFrame, form: ParquetForm) -> Any:
-        commit = BatchCommit(self.choice.folder, _log_settings(self._spark))
+        commit = BatchCommit(self.choice.folder, _log_settings(self._spark), self._batches()[0])
         place, results = self._request.checkpoint, self._results
         assert place is not None, "tasks write only with a checkpoint"
         assert results is not None
@@ -189,21 +192,45 @@ class ResultSink:
 
     def start(self, writer: Any) -> Any:
         """Return the running query of a writer."""
-        folder = self.choice.folder
-        if not self.choice.by_tasks:
-            if folder:
+        folder, path = self.choice.folder, self._request.path
+        if folder:
+            self._continue(folder)
+        elif path is not None and self._request.kind.lower() in FILE_FORMATS:
+            planned, _ = self._batches()
+            if planned is None and newest(self._spark, f"{path.rstrip('/')}/{LOG}") is not None:
+                raise other_results(self._request)
+        query = writer.start() if self.choice.by_tasks or path is None else writer.start(path)
+        if folder:
+            try:  # so that another query is refused at its start, and not at its first commit
                 with readable(self._request):
-                    withdraw_interrupted(folder)  # Spark's sink runs this micro-batch again
-            path = self._request.path
-            return writer.start(path) if path is not None else writer.start()
-        query = writer.start()
-        try:  # so that another query is refused at its start, and not at its first commit
-            with readable(self._request):
-                BatchCommit(folder).claim(str(query.id))
-        except Exception:
-            query.stop()
-            raise
+                    os.makedirs(folder, exist_ok=True)
+                    BatchCommit(folder).claim(str(query.id))
+            except Exception:
+                query.stop()
+                raise
         return query
+
+    def _continue(self, folder: str) -> None:
+        """Compare the folder with the checkpoint, and complete what an interrupted commit has left."""
+        log, (planned, committed) = SinkLog(folder, _log_settings(self._spark)), self._batches()
+        with readable(self._request):
+            if not self.choice.by_tasks:
+                continue_spark(log, folder, planned, committed)
+                withdraw_interrupted(folder)  # Spark's sink runs this micro-batch again
+            elif planned is None:
+                refuse_old_checkpoint(log, folder, planned)
+            else:
+                query = query_id(self._spark, str(self._request.checkpoint))
+                if files := continue_tasks(log, folder, query, planned, committed):
+                    warn_user(f"{folder}/{LOG} was missing, and was written anew from {plural(files, 'file')} there")
+
+    def _batches(self) -> tuple[int | None, int | None]:
+        """Return the last micro-batch of the checkpoint that was planned, and the last one that was committed."""
+        place = self._request.checkpoint
+        if place is None:
+            return None, None
+        planned, committed = (newest(self._spark, f"{place.rstrip('/')}/{name}") for name in ("offsets", "commits"))
+        return planned, committed
 
     def sentences(self, buckets: int, trigger: str | Mapping[str, Any] | None) -> tuple[str, ...]:
         """Return who writes the results and why, and how many files there will be."""

@@ -97,15 +97,24 @@ def refuse_source_folder(results: DataFrame, path: str) -> None:
 
 def query_at(spark: SparkSession, checkpoint: str) -> str | None:
     """Return the name or id of the query that is running with this checkpoint, in any session. The checkpoint has
-    the id of its query, so no paths are compared. None if this Spark session knows of no such query."""
-    lines = lines_of(spark, f"{checkpoint.rstrip('/')}/metadata")
-    if not lines:
+    the id of its query, so no paths are compared. None if this Spark session knows of no such query. Raise a
+    CheckpointError if the file with the id is damaged, or missing although the checkpoint was used."""
+    path = f"{checkpoint.rstrip('/')}/metadata"
+    lines = lines_of(spark, path)
+    if lines is None:
+        if newest(spark, f"{checkpoint.rstrip('/')}/offsets") is not None:
+            raise damaged(path, "is missing")
         return None
-    try:
-        identity = json.loads(lines[0])["id"]
-    except (ValueError, KeyError, TypeError):
-        return None  # not the checkpoint of a query; Spark reports what is wrong
-    return running_query(spark, identity)
+    return running_query(spark, identity_in(path, lines))
+
+
+def identity_in(path: str, lines: list[str] | None) -> str:
+    """Return the id of a query from the lines of the file `metadata` at `path`. Raise a CheckpointError if it has
+    none."""
+    match parsed(path, "\n".join(lines or ())):
+        case {"id": str(found)} if _is_uuid(found):
+            return found
+    raise damaged(path)
 
 
 def running_query(spark: SparkSession, identity: str) -> str | None:
@@ -131,16 +140,13 @@ def _is_uuid(text: str) -> bool:
 def lines_of(spark: SparkSession, path: str) -> list[str] | None:
     """Return the lines of a file, or of the files in a folder; None if it does not exist."""
     if not hasattr(spark, "_jvm"):
-        try:
-            return [row[0] for row in spark.read.text(path).collect()]
-        except AnalysisException as error:
-            if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) == "PATH_NOT_FOUND":
-                return None
-            raise
+        with file_errors(path):
+            found = _on_connect(spark.read.text(path))
+            return None if found is None else [row[0] for row in found]
     # without a Spark job, and without interpreting [ and { in a path as patterns
     jvm: Any = spark._jvm
     place, files = opened_path(spark, path)
-    found: list[str] = []
+    lines: list[str] = []
     with file_errors(path):
         if not files.exists(place):
             return None
@@ -148,10 +154,33 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
             if status.isFile() and not re.match(r"[_.]", status.getPath().getName()):
                 opened = files.open(status.getPath())
                 try:
-                    found += str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).splitlines()
+                    lines += str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).splitlines()
                 finally:
                     opened.close()
-    return found
+    return lines
+
+
+def newest(spark: SparkSession, folder: str) -> int | None:
+    """Return the highest number of a file in a folder of numbered files, as of micro-batches; None if there is none."""
+    with file_errors(folder):
+        if hasattr(spark, "_jvm"):
+            place, files = opened_path(spark, folder)
+            found = files.listStatus(place) if files.exists(place) else ()
+            names = [str(status.getPath().getName()) for status in found]
+        else:
+            paths = _on_connect(spark.read.format("binaryFile").load(folder).select("path"))
+            names = [row[0].rpartition("/")[2] for row in paths or ()]
+    return max((int(name.split(".")[0]) for name in names if re.fullmatch(r"\d+(\.compact)?", name)), default=None)
+
+
+def _on_connect(df: DataFrame) -> list[Any] | None:
+    """Return the rows of files; None if they do not exist."""
+    try:
+        return df.collect()
+    except AnalysisException as error:
+        if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) == "PATH_NOT_FOUND":
+            return None
+        raise
 
 
 def parsed(path: str, text: str) -> dict[str, Any]:
@@ -165,10 +194,10 @@ def parsed(path: str, text: str) -> dict[str, Any]:
     return found
 
 
-def damaged(path: str) -> CheckpointError:
+def damaged(path: str, what: str = "is damaged") -> CheckpointError:
     """Return the error for a file of a checkpoint that cannot be understood."""
     return CheckpointError(
-        f"the file {path} of the checkpoint is damaged; restore it, or start the query with a new checkpoint and a new "
+        f"the file {path} of the checkpoint {what}; restore it, or start the query with a new checkpoint and a new "
         "folder for its results"
     )
 

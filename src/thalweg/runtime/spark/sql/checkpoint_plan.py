@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from thalweg.errors import CheckpointError, warn_user
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
-from thalweg.runtime.spark.sql.checkpoint_folders import lines_of, parsed
+from thalweg.runtime.spark.sql.checkpoint_folders import damaged, lines_of, newest, parsed
 from thalweg.runtime.spark.sql.format_1 import plan_hash, state_of
 from thalweg.stats.batch_time import BatchTimes
 
@@ -48,30 +48,47 @@ class CheckpointPlan:
 
 def content_of(spark: SparkSession, checkpoint: str, question: str) -> Mapping[str, Any] | None:
     """Return what is written in a checkpoint; None if it is new. Raise a CheckpointError if it belongs to another
-    question."""
-    lines = lines_of(spark, _path(checkpoint))
-    if lines is None and lines_of(spark, f"{checkpoint.rstrip('/')}/offsets"):
+    question, or if what was written is damaged or lost."""
+    found = _content(spark, checkpoint)
+    if found is None and newest(spark, f"{checkpoint.rstrip('/')}/offsets") is not None:
         raise CheckpointError(
-            f"the checkpoint {checkpoint} belongs to an unknown Spark query that was started without a session; give "
-            "this query its own checkpoint"
+            f"the checkpoint {checkpoint} belongs to an unknown Spark query that was started without a session, or has "
+            f"lost its folder `thalweg`; restore that folder, or give this query its own checkpoint and its own folder "
+            "for results"
         )
-    if not lines:
-        return None
-    found = parsed(_path(checkpoint), lines[0])
-    if found.get("format") not in READ:
-        raise CheckpointError(
-            f"the checkpoint {checkpoint} has format {found.get('format')}, but this version reads formats {READ[0]} "
-            f"to {READ[-1]}; use the version that created it, or give this query its own checkpoint"
-        )
-    if found.get("query") != question:
+    if found is not None and found["query"] != question:
         raise _another_query(checkpoint, found)
     return found
 
 
 def refuse_query(spark: SparkSession, checkpoint: str) -> None:
     """Raise a CheckpointError if a checkpoint belongs to a query of a session."""
-    if lines := lines_of(spark, _path(checkpoint)):
-        raise _another_query(checkpoint, parsed(_path(checkpoint), lines[0]))
+    if (found := _content(spark, checkpoint)) is not None:
+        raise _another_query(checkpoint, found)
+
+
+def _content(spark: SparkSession, checkpoint: str) -> Mapping[str, Any] | None:
+    """Return what is written in a checkpoint; None if there is nothing, or if the query did not start. Raise a
+    CheckpointError if it is damaged, or gone although there are micro-batches."""
+    path = _path(checkpoint)
+    lines = lines_of(spark, path)
+    if lines is None:
+        return None
+    if not lines:
+        if newest(spark, f"{checkpoint.rstrip('/')}/offsets") is not None:
+            raise damaged(path, "is empty")
+        return None
+    match found := parsed(path, lines[0]):
+        case {"format": int(number)} if number not in READ:
+            raise CheckpointError(
+                f"the checkpoint {checkpoint} has format {number}, but this version reads formats {READ[0]} to "
+                f"{READ[-1]}; use the version that created it, or give this query its own checkpoint"
+            )
+        case {"format": 1, "query": str(), "text": str(), "args": dict(), "plan": _, "order": list(), "buckets": _}:
+            return found
+        case {"format": 2, "query": str(), "text": str(), "args": dict(), "state": dict()}:
+            return found
+    raise damaged(path)
 
 
 def _another_query(checkpoint: str, found: Mapping[str, Any]) -> CheckpointError:

@@ -20,6 +20,7 @@ from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.joins.task_sink import SinkFor
+from thalweg.runtime.spark.sink.pinned_sink import is_begun
 from thalweg.runtime.spark.sink.request import SinkRequest, refuse_wrong_names
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.after_join import AfterJoin, computed_in_tasks, obstacle
@@ -95,7 +96,7 @@ def start_stream(
         with sink.pinned(), spark_errors():
             query: StreamingQuery = sink.start(writer)
     except PlanError:
-        if place is not None and begun is None:
+        if place is not None and begun is None and not is_begun(spark, place):
             unpin(spark, place)
         raise
     return query, sink.sentences(buckets or _buckets(spark), start.trigger)

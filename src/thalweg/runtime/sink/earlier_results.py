@@ -1,0 +1,86 @@
+"""Compares the results in a folder with the checkpoint that a query continues from, before the query runs.
+
+A checkpoint lists the micro-batches that were planned, and those that were committed. The results of a micro-batch are
+written after it was planned, so results of a later one belong to a checkpoint that has lost files, or that is an old
+copy: Spark would give its number to other rows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+
+from thalweg.errors import CheckpointError, QueryError
+from thalweg.runtime.sink.batch_commit import decided_files, files_of, listed_batches, withdraw
+from thalweg.runtime.sink.sink_log import NAME as LOG
+from thalweg.runtime.sink.sink_log import SinkLog
+
+
+def continue_tasks(log: SinkLog, folder: str, query: str, planned: int | None, committed: int | None) -> int:
+    """Prepare a folder whose results tasks write. `planned` and `committed` are the last such micro-batches of the
+    checkpoint. Write a log that was lost anew, and return how many files it has then; otherwise 0. Remove visible files
+    of a commit that was interrupted, unless their micro-batch runs again with the same rows and their list is there."""
+    refuse_old_checkpoint(log, folder, planned)
+    results = _results(folder, query)
+    latest, written = log.latest(), 0
+    done = sorted(name for batch in results if batch <= _number(committed) for name in results[batch])
+    if latest is None and done:
+        assert committed is not None
+        log.add(committed, done)
+        latest, written = committed, len(done)
+    elif unknown := sorted({os.path.basename(name) for name in done} - log.names()):
+        raise QueryError(
+            f"{folder}/{LOG}, the log of the results, does not have {unknown[0]} and {len(unknown) - 1} other files of "
+            f"this query, so Spark's readers do not see them. Restore {LOG}, or remove it, and start the query again: "
+            "it writes the log anew from the files of the results"
+        )
+    for batch in {*results, *listed_batches(folder)}:
+        if batch > _number(latest) and (batch > _number(planned) or decided_files(folder, query, batch) is None):
+            withdraw(folder, batch, results.get(batch, ()))
+    return written
+
+
+def continue_spark(log: SinkLog, folder: str, planned: int | None, committed: int | None) -> None:
+    """Check a folder whose results Spark's sink writes. One that was emptied gets a log without files: Spark's readers
+    expect a file for each micro-batch."""
+    refuse_old_checkpoint(log, folder, planned)
+    log.names()
+    latest = log.latest()
+    if committed is None or _number(latest) >= committed:
+        return
+    if latest is None and not any(not re.match(r"[._]", name) for _, name in files_of(folder)):
+        log.add(committed, [])
+        return
+    raise QueryError(
+        f"{folder}/{LOG}, the log of the results, has no file of micro-batch {committed}, which the checkpoint of this "
+        f"query has committed, so Spark's readers do not see all results. Restore {LOG}, or start the query with a new "
+        "folder and a new checkpoint"
+    )
+
+
+def refuse_old_checkpoint(log: SinkLog, folder: str, planned: int | None) -> None:
+    """Raise a CheckpointError if the log has a micro-batch that the checkpoint has not planned."""
+    latest = log.latest()
+    if latest is not None and latest > _number(planned):
+        until = "has planned none" if planned is None else f"ends with micro-batch {planned}"
+        raise CheckpointError(
+            f"the folder {folder} has results up to micro-batch {latest}, and the checkpoint of this query {until}: it "
+            "has lost its newest files in `offsets`, or is an old copy, or another query has written to the folder. "
+            "Restore the checkpoint, or start this query with a new folder and a new checkpoint"
+        )
+
+
+def _results(folder: str, query: str) -> dict[int, list[str]]:
+    """Return the visible files of a query by micro-batch, relative to the folder."""
+    found = defaultdict[int, list[str]](list)
+    of_query = re.compile(rf"part-(\d{{5,}})-\d+-{re.escape(query[:8])}-.*\.parquet")
+    for place, name in files_of(folder):
+        if matched := of_query.fullmatch(name):
+            found[int(matched[1])].append(os.path.relpath(os.path.join(place, name), folder))
+    return found
+
+
+def _number(batch: int | None) -> int:
+    """Return the number of a micro-batch; -1 if there is none."""
+    return -1 if batch is None else batch
