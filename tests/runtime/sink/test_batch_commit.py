@@ -16,13 +16,14 @@ import pytest
 
 from tests.runtime.sink.folder_readers import listed, logged
 from tests.runtime.sink.interrupted import Killed, interrupted_at, killed_at
-from thalweg.errors import QueryError
+from thalweg.errors import CheckpointError, QueryError
 from thalweg.runtime.sink.batch_commit import BatchCommit, disown_unused, forget_emptied, owner_of, withdraw_interrupted
 from thalweg.runtime.sink.parquet_form import ParquetForm
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
 
-QUERY = "0b5c-query"
+QUERY = "0b5c1d2e-3f40-4a5b-8c6d-7e8f90a1b2c3"
+ANOTHER = "11111111-3f40-4a5b-8c6d-7e8f90a1b2c3"
 LOG = LogSettings(interval=3)
 SCHEMA = pa.schema([("n", pa.int64()), ("day", pa.int64())])
 
@@ -148,7 +149,7 @@ def test_a_list_of_other_files(tmp_path: Path, other: str) -> None:
     commits.commit(QUERY, 0, staged(tmp_path, 0, 3))
     text = (tmp_path / ".thalweg" / "0.json").read_text()
     again = staged(tmp_path, 1, 3)
-    changed = text if other == "batch" else text.replace("part-00000-", "part-00001-").replace(QUERY[:8], "11111111")
+    changed = text if other == "batch" else text.replace("part-00000-", "part-00001-").replace(QUERY[:8], ANOTHER[:8])
     (tmp_path / ".thalweg" / "1.json").write_text(changed)
     assert commits.commit(QUERY, 1, again)
     assert listed(tmp_path) == logged(tmp_path) == numbers(0) + numbers(1)
@@ -158,7 +159,7 @@ def test_a_log_that_another_query_has_continued(tmp_path: Path) -> None:
     """Its micro-batch has the same number: the results of this one would be lost."""
     BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3))
     (tmp_path / "part-of-spark.parquet").write_bytes(
-        (tmp_path / "part-00000-00000-0b5c-que-c000.snappy.parquet").read_bytes()
+        (tmp_path / "part-00000-00000-0b5c1d2e-c000.snappy.parquet").read_bytes()
     )
     SinkLog(str(tmp_path)).add(1, ["part-of-spark.parquet"])
     with pytest.raises(QueryError, match="another query has written to the folder"):
@@ -240,9 +241,9 @@ def test_an_empty_list_of_a_micro_batch_that_is_not_in_the_log(tmp_path: Path, b
 def test_a_folder_belongs_to_a_query_from_its_start_unless_it_has_no_results(tmp_path: Path) -> None:
     BatchCommit(str(tmp_path)).claim(QUERY)
     with pytest.raises(QueryError, match="results of another query"):
-        BatchCommit(str(tmp_path)).claim("another")
+        BatchCommit(str(tmp_path)).claim(ANOTHER)
     assert disown_unused(str(tmp_path))
-    BatchCommit(str(tmp_path)).claim("another")
+    BatchCommit(str(tmp_path)).claim(ANOTHER)
     assert disown_unused(str(tmp_path))
     BatchCommit(str(tmp_path)).commit(QUERY, 0, [])
     assert not disown_unused(str(tmp_path))
@@ -285,7 +286,7 @@ def test_files_that_were_decided_and_are_lost(tmp_path: Path, monkeypatch: pytes
 def test_a_folder_of_another_query_is_refused(tmp_path: Path) -> None:
     BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3))
     with pytest.raises(QueryError, match="results of another query"):
-        BatchCommit(str(tmp_path)).commit("another", 1, [])
+        BatchCommit(str(tmp_path)).commit(ANOTHER, 1, [])
 
 
 def test_a_folder_that_vanishes(tmp_path: Path) -> None:
@@ -382,7 +383,20 @@ def test_a_damaged_owner_is_replaced(tmp_path: Path, content: str) -> None:
     (tmp_path / ".thalweg" / "query").write_text(content)
     assert BatchCommit(str(tmp_path)).commit(QUERY, 1, staged(tmp_path, 1, 3))
     with pytest.raises(QueryError, match="results of another query"):
-        BatchCommit(str(tmp_path)).commit("another", 2, [])
+        BatchCommit(str(tmp_path)).commit(ANOTHER, 2, [])
+
+
+@pytest.mark.parametrize("content", [b"hello", QUERY[:20].encode(), b"\xff\xfe" + b"x" * 34])
+def test_a_damaged_owner_is_not_another_one(tmp_path: Path, content: bytes) -> None:
+    BatchCommit(str(tmp_path)).commit(QUERY, 0, staged(tmp_path, 0, 3))
+    owner = tmp_path / ".thalweg" / "query"
+    owner.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"/\.thalweg/query, which names .*, is damaged; remove it, and start"):
+        BatchCommit(str(tmp_path)).commit(QUERY, 1, staged(tmp_path, 1, 3))
+    owner.unlink()
+    assert BatchCommit(str(tmp_path)).commit(QUERY, 1, staged(tmp_path, 1, 3))
+    assert owner_of(str(tmp_path)) == QUERY
+    assert listed(tmp_path) == logged(tmp_path) == numbers(0) + numbers(1)
 
 
 @pytest.mark.parametrize("by", [(), ("day",)])

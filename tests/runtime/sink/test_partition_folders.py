@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from tests.runtime.sink.test_batch_commit import QUERY
 from thalweg.errors import QueryError
 from thalweg.runtime.sink import staged_files
 from thalweg.runtime.sink.batch_commit import BatchCommit
@@ -30,10 +31,10 @@ def test_many_folders_with_few_file_handles(tmp_path: Path) -> None:
         patch.setattr(staged_files, "GROUP_BYTES", 20_000)
         resource.setrlimit(resource.RLIMIT_NOFILE, (in_use + 100, hard))
         try:
-            writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), "query", 0, 0)
+            writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), QUERY, 0, 0)
             for batch in table.to_batches(max_chunksize=500):
                 writing.write(batch)
-            BatchCommit(str(tmp_path)).commit("query", 0, writing.close())
+            BatchCommit(str(tmp_path)).commit(QUERY, 0, writing.close())
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     found = ds.dataset(tmp_path, partitioning="hive", exclude_invalid_files=False).to_table()
@@ -45,7 +46,7 @@ def test_many_folders_with_few_file_handles(tmp_path: Path) -> None:
 def test_one_file_per_folder_however_often_rows_alternate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staged_files, "GROUP_BYTES", 2_000)
     table = pa.table({"k": [n % 200 for n in range(4_000)], "n": range(4_000)})
-    writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), "query", 0, 0)
+    writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), QUERY, 0, 0)
     for batch in table.to_batches(max_chunksize=200):
         writing.write(batch)
     files = writing.close()
@@ -54,7 +55,7 @@ def test_one_file_per_folder_however_often_rows_alternate(tmp_path: Path, monkey
 
 def test_names_of_folders_that_are_one_on_some_disks_have_different_files(tmp_path: Path) -> None:
     table = pa.table({"k": ["A", "a", "\u00e9", "e\u0301"], "n": [1, 2, 3, 4]})
-    writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), "query", 0, 0)
+    writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), QUERY, 0, 0)
     for batch in table.to_batches():
         writing.write(batch)
     assert len({file.final.rpartition("/")[2] for file in writing.close()}) == 4
@@ -73,7 +74,7 @@ def test_names_by_type() -> None:
 
 def test_a_value_that_is_too_long_for_a_folder(tmp_path: Path) -> None:
     table = pa.table({"k": ["x" * 400], "n": [1]})
-    writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), "query", 0, 0)
+    writing = StagedFiles(ParquetForm(str(tmp_path), table.schema, partition_by=("k",)), QUERY, 0, 0)
     writing.write(table.to_batches()[0])
     with pytest.raises(QueryError, match=r"File name too long; partition by a column whose values are shorter"):
         writing.close()

@@ -24,24 +24,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
-from thalweg.errors import QueryError
+from thalweg.errors import CheckpointError, QueryError
 from thalweg.runtime.sink.hidden_folder import DRAFT, HIDDEN, PROBE, create_once, make_folders
 from thalweg.runtime.sink.sink_log import NAME as LOG
 from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
-from thalweg.runtime.sink.staged_files import StagedFile, cannot_write, is_result, refuse_missing
+from thalweg.runtime.sink.staged_files import StagedFile, cannot_write, is_query_id, is_result, refuse_missing
 
 OWNER = "query"
 """The file with the id of the query whose results are in the folder."""
 
 
 def owner_of(folder: str) -> str | None:
-    """Return the id of the query whose tasks write to a folder; None if there is none, or if a disk that lost its power
-    has left the file empty."""
+    """Return the id of the query whose results are in a folder; None if there is none, or if a disk that lost its power
+    has left the file empty. Raise a CheckpointError if the file has something else."""
+    path = os.path.join(folder, HIDDEN, OWNER)
     try:
-        with open(os.path.join(folder, HIDDEN, OWNER), encoding="utf-8") as file:
-            return file.read().strip("\0") or None
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = file.read().strip("\0")
     except FileNotFoundError:
         return None
+    if found and not is_query_id(found):
+        raise CheckpointError(
+            f"the file {path}, which names the query that the results belong to, is damaged; remove it, and start that "
+            "query again from its checkpoint: it writes the file anew"
+        )
+    return found or None
 
 
 def forget_emptied(folder: str) -> None:
@@ -171,8 +178,9 @@ class BatchCommit:
             create_once(self._folder, f"{HIDDEN}/{OWNER}", [query.encode()])
         if owner_of(self._folder) != query:
             raise QueryError(
-                f"the folder {self._folder} has the results of another query, which was started from another "
-                "checkpoint; give this query a new folder, or start it from the checkpoint of these results"
+                f"the folder {self._folder} has the results of another query (its id is in {HIDDEN}/{OWNER}), which "
+                "was started from another checkpoint; give this query a new folder, or start it from the checkpoint of "
+                "these results"
             )
 
     def _refuse_foreign_log(self, query: str, batch: int, latest: int, files: Sequence[StagedFile]) -> None:

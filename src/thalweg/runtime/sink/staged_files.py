@@ -71,6 +71,11 @@ def is_result(name: str, query: str, batch: int) -> bool:
     return re.fullmatch(rf"part-{batch:05}-\d+-{re.escape(query[:8])}-.*\.parquet", name) is not None
 
 
+def is_query_id(text: str) -> bool:
+    """Whether a text from a file is an id of a query."""
+    return re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text) is not None
+
+
 class StagedFiles:
     """The files of one bucket in one micro-batch, while they are written."""
 

@@ -20,6 +20,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import CheckpointError, PlanError
+from thalweg.runtime.sink.staged_files import is_query_id
 from thalweg.runtime.spark.sink.interrupted_job import is_interruption
 
 
@@ -95,6 +96,32 @@ def refuse_source_folder(results: DataFrame, path: str) -> None:
             )
 
 
+def refuse_forbidden(spark: SparkSession, checkpoint: str) -> None:
+    """Raise a CheckpointError if this user may not use a checkpoint on a local disk. Java reports files in a folder
+    that it may not enter as missing, so it would be taken for a new one."""
+    place = hadoop_path(spark, checkpoint) if hasattr(spark, "_jvm") else ""
+    if place.startswith("/") and (why := forbidden(place)) is not None:
+        raise CheckpointError(
+            f"the checkpoint {checkpoint} cannot be used: {why}; let this user read and write the folder and all that "
+            "is in it, or mount it for writing"
+        )
+
+
+def forbidden(folder: str) -> str | None:
+    """Return why this user may not read and write a folder and the folders in it; None if it is possible, or if the
+    folder does not exist."""
+    try:
+        for place in (folder, *(entry.path for entry in os.scandir(folder) if entry.is_dir())):
+            os.listdir(place)
+            if not os.access(place, os.R_OK | os.W_OK | os.X_OK):
+                return f"{place} may not be written to"
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}"
+    return None
+
+
 def query_at(spark: SparkSession, checkpoint: str) -> str | None:
     """Return the name or id of the query that is running with this checkpoint, in any session. The checkpoint has
     the id of its query, so no paths are compared. None if this Spark session knows of no such query. Raise a
@@ -103,7 +130,7 @@ def query_at(spark: SparkSession, checkpoint: str) -> str | None:
     lines = lines_of(spark, path)
     if lines is None:
         if newest(spark, f"{checkpoint.rstrip('/')}/offsets") is not None:
-            raise damaged(path, "is missing")
+            raise damaged(path, "is missing", _CONTENT)
         return None
     return running_query(spark, identity_in(path, lines))
 
@@ -111,10 +138,16 @@ def query_at(spark: SparkSession, checkpoint: str) -> str | None:
 def identity_in(path: str, lines: list[str] | None) -> str:
     """Return the id of a query from the lines of the file `metadata` at `path`. Raise a CheckpointError if it has
     none."""
-    match parsed(path, "\n".join(lines or ())):
-        case {"id": str(found)} if _is_uuid(found):
-            return found
-    raise damaged(path)
+    try:
+        match json.loads("\n".join(lines or ())):
+            case {"id": str(found)} if is_query_id(found):
+                return found
+    except ValueError:
+        pass
+    raise damaged(path, hint=_CONTENT)
+
+
+_CONTENT = ' (it is {"id":"..."} with the id that the file .thalweg/query in the folder of the results has)'
 
 
 def running_query(spark: SparkSession, identity: str) -> str | None:
@@ -123,18 +156,13 @@ def running_query(spark: SparkSession, identity: str) -> str | None:
     for query in spark.streams.active:
         if str(query.id) == identity:
             return query.name or identity
-    if hasattr(spark, "_jvm") and _is_uuid(identity):  # all sessions of the application: Spark would stop their query
+    if hasattr(spark, "_jvm"):  # all sessions of the application: Spark would stop their query
         jvm: Any = spark._jvm
         running = spark._jsparkSession.sharedState().activeStreamingQueries()
         other = running.get(jvm.java.util.UUID.fromString(identity))
         if other is not None:
             return str(other.name() or identity)
     return None
-
-
-def _is_uuid(text: str) -> bool:
-    """Whether a text from a file is an id of a query."""
-    return re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text) is not None
 
 
 def lines_of(spark: SparkSession, path: str) -> list[str] | None:
@@ -173,6 +201,25 @@ def newest(spark: SparkSession, folder: str) -> int | None:
     return max((int(name.split(".")[0]) for name in names if re.fullmatch(r"\d+(\.compact)?", name)), default=None)
 
 
+def refuse_damaged_logs(spark: SparkSession, checkpoint: str) -> None:
+    """Raise a CheckpointError if a file of the micro-batches that Spark continues from is damaged or missing: Spark's
+    errors do not name it. On Connect Spark's errors stay as they are."""
+    folder = checkpoint.rstrip("/")
+    if not hasattr(spark, "_jvm") or (planned := newest(spark, f"{folder}/offsets")) is None:
+        return
+    paths = [f"{folder}/offsets/{batch}" for batch in (planned, planned - 1) if batch >= 0]
+    committed = newest(spark, f"{folder}/commits")
+    for path in [*paths, *([] if committed is None else [f"{folder}/commits/{committed}"])]:
+        lines = lines_of(spark, path)
+        if lines is None:
+            raise damaged(path, "is missing")
+        if len(lines) < 2 or not re.fullmatch(r"v\d+", lines[0]):
+            raise damaged(path)
+        for line in lines[1:]:
+            if line.startswith("{"):
+                parsed(path, line)
+
+
 def _on_connect(df: DataFrame) -> list[Any] | None:
     """Return the rows of files; None if they do not exist."""
     try:
@@ -194,11 +241,11 @@ def parsed(path: str, text: str) -> dict[str, Any]:
     return found
 
 
-def damaged(path: str, what: str = "is damaged") -> CheckpointError:
-    """Return the error for a file of a checkpoint that cannot be understood."""
+def damaged(path: str, what: str = "is damaged", hint: str = "") -> CheckpointError:
+    """Return the error for a file of a checkpoint that cannot be understood. `hint`: how to restore it."""
     return CheckpointError(
-        f"the file {path} of the checkpoint {what}; restore it, or start the query with a new checkpoint and a new "
-        "folder for its results"
+        f"the file {path} of the checkpoint {what}; restore it{hint}, or start the query with a new checkpoint and a "
+        "new folder for its results"
     )
 
 
@@ -222,7 +269,7 @@ def file_errors(path: str, *, writes: bool = False) -> Iterator[None]:
         if is_interruption(error):
             raise
         if java.getClass().getSimpleName() == "ChecksumException":
-            raise damaged(path) from error
+            raise damaged(path, "is damaged: its checksum, in a file .*.crc beside it, is another") from error
         raise failed(path, java.getMessage() or java.toString()) from error
     except PySparkException as error:  # PySpark has a class for some errors of Java
         raise failed(path, str(error).partition("\n")[0]) from error

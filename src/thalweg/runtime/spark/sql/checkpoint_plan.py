@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 
 from thalweg.errors import CheckpointError, warn_user
 from thalweg.plan.plan_state import PlanState
+from thalweg.plan.query import Query
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.runtime.spark.sql.changed_words import changed_words
 from thalweg.runtime.spark.sql.checkpoint_folders import damaged, lines_of, newest, parsed
 from thalweg.runtime.spark.sql.format_1 import plan_hash, state_of
 from thalweg.stats.batch_time import BatchTimes
@@ -46,9 +48,9 @@ class CheckpointPlan:
         return cls(found["query"], found["text"], found["args"], state, tuple(found.get("order", ())))
 
 
-def content_of(spark: SparkSession, checkpoint: str, question: str) -> Mapping[str, Any] | None:
+def content_of(spark: SparkSession, checkpoint: str, query: Query, args: Mapping[str, str]) -> Mapping[str, Any] | None:
     """Return what is written in a checkpoint; None if it is new. Raise a CheckpointError if it belongs to another
-    question, or if what was written is damaged or lost."""
+    question than that of this query with these values of parameters, or if what was written is damaged or lost."""
     found = _content(spark, checkpoint)
     if found is None and newest(spark, f"{checkpoint.rstrip('/')}/offsets") is not None:
         raise CheckpointError(
@@ -56,8 +58,10 @@ def content_of(spark: SparkSession, checkpoint: str, question: str) -> Mapping[s
             f"lost its folder `thalweg`; restore that folder, or give this query its own checkpoint and its own folder "
             "for results"
         )
-    if found is not None and found["query"] != question:
-        raise _another_query(checkpoint, found)
+    if found is not None and found["query"] != query.question:
+        texts = (found["text"] + _with_values(found["args"]), query.text + _with_values(args))
+        changed = changed_words(*texts) or "its text is the same, but its streams have other times, columns or types"
+        raise _another_query(checkpoint, found, f"  ({changed})\n")
     return found
 
 
@@ -91,10 +95,10 @@ def _content(spark: SparkSession, checkpoint: str) -> Mapping[str, Any] | None:
     raise damaged(path)
 
 
-def _another_query(checkpoint: str, found: Mapping[str, Any]) -> CheckpointError:
+def _another_query(checkpoint: str, found: Mapping[str, Any], differences: str = "") -> CheckpointError:
     return CheckpointError(
         f"the checkpoint {checkpoint} belongs to another query, whose state this one cannot use:\n"
-        f"  {found.get('text')}{_with_values(found.get('args'))}\n"
+        f"  {found['text']}{_with_values(found['args'])}\n{differences}"
         "Give this query its own checkpoint and its own folder for results, or start the other one again"
     )
 
@@ -132,9 +136,9 @@ def _another_plan(checkpoint: str, differences: Sequence[str]) -> CheckpointErro
     )
 
 
-def _with_values(args: object) -> str:
+def _with_values(args: Mapping[str, Any]) -> str:
     """Return a line with the values of parameters; empty if there are none."""
-    if not isinstance(args, dict) or not args:
+    if not args:
         return ""
     return "\n  with " + ", ".join(f":{name} = {value}" for name, value in args.items())
 

@@ -24,7 +24,12 @@ from thalweg.runtime.spark.sink.pinned_sink import is_begun
 from thalweg.runtime.spark.sink.request import SinkRequest, refuse_wrong_names
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.after_join import AfterJoin, computed_in_tasks, obstacle
-from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_one_folder
+from thalweg.runtime.spark.sql.checkpoint_folders import (
+    query_at,
+    refuse_damaged_logs,
+    refuse_forbidden,
+    refuse_one_folder,
+)
 from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
 from thalweg.stats.batch_time import BatchTimes
@@ -67,7 +72,7 @@ def start_stream(
     place = start.checkpoint
     begun, buckets = None, None
     if place is not None:
-        found = content_of(spark, place, parsed.question)
+        found = content_of(spark, place, parsed, args)
         places = None if found is None else filter_places(found)
         if places is not None and places != dict(plan.state.conditions):
             plan = placed(places)
@@ -154,11 +159,15 @@ def checkpoint_of(
         raise PlanError("start(path=...) needs checkpoint=..., a separate folder with which a restart loses no rows")
     if place is not None and path is not None:
         refuse_one_folder(spark, place, path)
+    if place is not None:
+        refuse_forbidden(spark, place)
     if place is not None and (other := query_at(spark, place)) is not None:
         raise PlanError(
             f"the query {other} is running with the checkpoint {place}, and Spark would stop it; stop it first, or "
             "give this query its own checkpoint"
         )
+    if place is not None:
+        refuse_damaged_logs(spark, place)
     return place
 
 
