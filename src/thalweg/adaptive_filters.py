@@ -15,6 +15,7 @@ from thalweg.plan.filter_plan import checked_classifiers
 from thalweg.plan.objective import Objective
 from thalweg.plan.predicate import ColumnLike
 from thalweg.plan.window import Length
+from thalweg.printable import printable
 from thalweg.report import Explanation, Report, Tally
 from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.chart_view import ChartView
@@ -580,4 +581,4 @@ class Filters(AdaptiveBase):
 
     def __repr__(self) -> str:
         names = ", ".join([*self._plan.native.names, *(p.name for p in self._plan.predicates)])
-        return f"tw.filters({names})"
+        return printable(f"tw.filters({names})")

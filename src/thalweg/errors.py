@@ -11,12 +11,17 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
+from thalweg.printable import columns_of, printable
+
 
 class ThalwegError(Exception):
-    """The base class of all errors that Thalweg raises on purpose."""
+    """The base class of all errors that Thalweg raises on purpose. Its text is printable, whatever values it has."""
 
     redacted: str | None = None
     """The message without values of rows; None if the message contains none."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__(), keep="\n")
 
     def or_redacted(self, message: str) -> Self:
         """Set the message to show if values of rows must not be disclosed, and return the error."""
@@ -38,7 +43,8 @@ class SqlError(PlanError):
 
     def __init__(self, sentence: str, line: int, column: int, shown: str = "") -> None:
         self.sentence, self.line, self.column = sentence, line, column
-        mark = f"\n  {shown}\n  {' ' * (column - 1)}^" if shown.strip() else ""
+        excerpt = shown.rstrip("\r").replace("\t", " ")
+        mark = f"\n  {excerpt}\n  {' ' * columns_of(printable(excerpt[: column - 1]))}^" if excerpt.strip() else ""
         super().__init__(f"line {line}, column {column}: {sentence}{mark}")
         self._given = (sentence, line, column, shown)
 
@@ -118,7 +124,7 @@ def warn_user(sentence: str, category: type[Warning] = UserWarning) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("thalweg", "pyspark", "numba"):
         frame, level = frame.f_back, level + 1
-    warnings.warn(sentence, category, stacklevel=level)
+    warnings.warn(printable(sentence), category, stacklevel=level)
 
 
 def nearest(word: object, known: Iterable[str]) -> str:

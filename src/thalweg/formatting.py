@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from thalweg.printable import columns_of, printable, signs_of
 
 WIDTH = 100
 """Columns of reports and explanations."""
@@ -121,17 +122,61 @@ def plural(count: int, one: str, several: str = "") -> str:
 
 
 def wrapped(line: str, indent: int, *, further: int = 2, width: int = WIDTH) -> list[str]:
-    """Break a line into lines of at most `width` columns; a number stays with its unit. Continued lines are indented
-    by `further` more columns.
+    """Break a line into printable lines of at most `width` columns of a terminal; a number stays with its unit.
+    Continued lines are indented by `further` more columns.
 
     >>> wrapped("a drops 20 % at 30 ns per row", 2, width=14)
     ['  a drops 20 %', '    at 30 ns', '    per row']
+    >>> wrapped("大きい measures 大きさ", 0, width=8)
+    ['大きい', '  measur', '  es', '  大きさ']
     """
-    together = _NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", line)
-    lines = textwrap.wrap(
-        together, width, initial_indent=" " * indent, subsequent_indent=" " * (indent + further), break_on_hyphens=False
-    )
-    return [text.replace("\N{NO-BREAK SPACE}", " ") for text in lines]
+    first, rest = width - indent, width - indent - further
+    lines: list[str] = []
+    used = 0
+    for word in filter(None, _NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", printable(line)).split(" ")):
+        if lines and used + 1 + columns_of(word) <= (rest if len(lines) > 1 else first):
+            lines[-1] += f" {word}"
+            used += 1 + columns_of(word)
+        else:
+            lines += _pieces(word, rest if lines else first, rest)
+            used = columns_of(lines[-1])
+    begins = (" " * (indent + (further if n else 0)) for n in range(len(lines)))
+    return [begin + text.replace("\N{NO-BREAK SPACE}", " ") for begin, text in zip(begins, lines, strict=True)]
+
+
+def _pieces(word: str, first: int, rest: int) -> Iterator[str]:
+    """Divide a word into a piece of at most `first` columns and pieces of at most `rest` columns."""
+    if columns_of(word) <= first:
+        yield word
+        return
+    piece, used = "", 0
+    for sign in signs_of(word):
+        columns = columns_of(sign)
+        if piece and used + columns > first:
+            yield piece
+            piece, used, first = "", 0, rest
+        piece, used = piece + sign, used + columns
+    yield piece
+
+
+def aligned(rows: Iterable[Sequence[str]], left: Collection[int]) -> list[str]:
+    """Return the rows of a table as printable lines. Columns are as wide as a terminal shows their widest cell; those
+    in `left` are aligned to the left, the others to the right.
+
+    >>> for line in aligned([("name", "rows"), ("大きさ", "10"), ("é", "2")], left=[0]):
+    ...     print(line)
+    name    rows
+    大きさ    10
+    é          2
+    """
+    cells = [tuple(map(printable, row)) for row in rows]
+    widths = [max(map(columns_of, column)) for column in zip(*cells, strict=True)]
+
+    def placed(n: int, cell: str) -> str:
+        blank = " " * (widths[n] - columns_of(cell))
+        return cell + blank if n in left else blank + cell
+
+    return ["  ".join(placed(n, cell) for n, cell in enumerate(row)).rstrip() for row in cells]
 
 
 def listed(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from thalweg.cli.failure import errors_in_one_sentence
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, Record, Skipped, read
 from thalweg.formatting import plural
+from thalweg.printable import printable
 from thalweg.report import JoinReport, JoinTally, Report, fold
 
 MOST_NUMBERS = 10
@@ -62,7 +63,7 @@ def _records(path: Path) -> list[Record]:
         remedy = "decompress it first" if compressed else "give the file that was passed as events="
         raise ThalwegError(f"{path} has no event records (line {skipped[0].line}: {skipped[0].why}); {remedy}")
     if skipped:
-        typer.echo(f"{path}: {_skipped_sentence(skipped)}", err=True)
+        typer.echo(printable(f"{path}: {_skipped_sentence(skipped)}"), err=True)
     return records
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from thalweg.formatting import few_digits, percent, time_span
+from thalweg.formatting import aligned, few_digits, percent, time_span
 from thalweg.optimizer.trigger_interval import (
     BUSY,
     Interval,
@@ -66,9 +66,7 @@ def _table(times: BatchTimes, held_s: float, busy: float) -> Iterator[str]:
     compared = intervals(chosen, fixed, per_row, rate, held_s)
     rows: list[tuple[str, ...]] = [("interval", "busy", "rows", "latency", "held rows", "")]
     rows += [_row(each, "chosen" if each.seconds == chosen else "") for each in compared]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from aligned(rows, left=range(len(rows[0])))
 
 
 def _row(one: Interval, mark: str) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from string import ascii_uppercase
 
 from thalweg.cost.plan_chart import Unit
 from thalweg.formatting import few_digits, plural
+from thalweg.printable import printable
 from thalweg.report.picture_style import DRAWN, NAME_PX, STYLE
 from thalweg.report.plan_label import short_name
 from thalweg.report.svg import MONO, element, escaped, points, shortened, text, width
@@ -112,7 +113,7 @@ def chart_text(chart: ChartCells) -> str:
     ]  # fmt: skip
     if chart.now is not None:
         lines.append(f"now: {_at(chart, chart.now)}")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def description(chart: ChartCells) -> str:

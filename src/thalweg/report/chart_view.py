@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from thalweg.plan.objective import objective_of
 from thalweg.report.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
 from thalweg.report.join_report import JoinReport
 from thalweg.report.saved_file import PAGE, save_as
+from thalweg.report.svg import escaped
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.stats.declared_number import LARGEST
 
@@ -266,4 +266,4 @@ class ChartView:
         return f"<div style='overflow-x:auto'>{self._picture()}</div>"
 
     def _page(self) -> str:
-        return PAGE.format(title=html.escape(self.title), body=self._repr_html_())
+        return PAGE.format(title=escaped(self.title), body=self._repr_html_())

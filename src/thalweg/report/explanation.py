@@ -15,7 +15,6 @@ Notes
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,11 +23,13 @@ from pathlib import Path
 from thalweg.errors import PlanError
 from thalweg.formatting import wrapped
 from thalweg.optimizer.choose_plan import Candidate
+from thalweg.printable import printable
 from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_curves import PlanCurves
 from thalweg.report.plan_picture import curves_as_svg
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 from thalweg.report.saved_file import PAGE, save_as
+from thalweg.report.svg import escaped
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
 SINK = "Who writes the results"
@@ -46,14 +47,16 @@ class Paragraph:
 
     def __str__(self) -> str:
         lines = [
-            each for line in self.lines for each in (wrapped(line, 2, further=4) if self.wrapped else [f"  {line}"])
+            each
+            for line in self.lines
+            for each in (wrapped(line, 2, further=4) if self.wrapped else [f"  {printable(line)}"])
         ]
-        return "\n".join([self.title, *lines])
+        return "\n".join([printable(self.title), *lines])
 
     def as_html(self) -> str:
         """Return it as an HTML heading and list."""
-        items = "".join(f"<li>{html.escape(line)}</li>" for line in self.lines)
-        return f"<h4>{html.escape(self.title)}</h4><ul>{items}</ul>"
+        items = "".join(f"<li>{escaped(line)}</li>" for line in self.lines)
+        return f"<h4>{escaped(self.title)}</h4><ul>{items}</ul>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,15 +211,15 @@ class Explanation:
         return [(title, mesh.drawn()) for title, mesh in self.meshes]
 
     def __str__(self) -> str:
-        plans = [f"{title}\n{as_text(tree)}" for title, tree in self.plans]
-        plans += [f"{title}\n{mesh}" for title, mesh in self.meshes]
+        plans = [f"{printable(title)}\n{as_text(tree)}" for title, tree in self.plans]
+        plans += [f"{printable(title)}\n{mesh}" for title, mesh in self.meshes]
         return "\n\n".join([*plans, *(str(each) for each in self.paragraphs if each.lines)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        plans = [f"<h4>{html.escape(title)}</h4>{as_html(tree)}" for title, tree in self.plans]
-        plans += [f"<h4>{html.escape(title)}</h4>{mesh._repr_html_()}" for title, mesh in self.meshes]
+        plans = [f"<h4>{escaped(title)}</h4>{as_html(tree)}" for title, tree in self.plans]
+        plans += [f"<h4>{escaped(title)}</h4>{mesh._repr_html_()}" for title, mesh in self.meshes]
         if self.curves:
             plans.append(f"<div style='overflow-x:auto;margin-top:1em'>{self._picture()}</div>")
         return "".join([*plans, *(each.as_html() for each in self.paragraphs if each.lines)])
@@ -227,4 +230,4 @@ class Explanation:
 
     def _page(self) -> str:
         """Return it as a complete HTML page."""
-        return PAGE.format(title=html.escape(self.of), body=self._repr_html_())
+        return PAGE.format(title=escaped(self.of), body=self._repr_html_())

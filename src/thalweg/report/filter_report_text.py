@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
-
-from thalweg.formatting import duration, in_seconds, percent_of, plural, tenths_of_percent, wrapped
+from thalweg.formatting import aligned, duration, in_seconds, percent_of, plural, tenths_of_percent, wrapped
+from thalweg.printable import printable
 from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
 from thalweg.report.section import Section
+from thalweg.report.svg import escaped
 
 _HEAD = ("#", "predicate", "rows seen", "pass", "cost/row", "profiled")
 _SUM = "in all orders"
@@ -117,18 +117,10 @@ def _native_lines(section: Section) -> list[str]:
 
 def as_text(section: Section) -> str:
     """Return a table and the facts below it, about `WIDTH` columns wide."""
+    lines = [f"policy {section.policy}; counted: {section.counted}", *_native_lines(section)]
     if not section.names:
-        return "\n".join([f"policy {section.policy}; counted: {section.counted}", *_native_lines(section)])
-    rows = _table(section)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    table = [
-        "  "
-        + "  ".join(
-            cell.ljust(w) if i == 1 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    lines = [f"policy {section.policy}; counted: {section.counted}", *_native_lines(section), *table]
+        return "\n".join(map(printable, lines))
+    lines += [f"  {line}" for line in aligned(_table(section), left=[1])]
     for line in _summary(section):
         lines += wrapped(line, 2)
     shown = len(section.switches)
@@ -140,7 +132,7 @@ def as_text(section: Section) -> str:
         lines += wrapped(line, 2)
     if section.mesh is not None:
         lines += ["  " + line for line in str(section.mesh).splitlines()]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def in_one_line(section: Section) -> str:
@@ -165,20 +157,20 @@ def as_html(section: Section) -> str:
             style = CELL.format(align="left" if i == 1 else "right")
             if i == _HEAD.index("rows seen") and share is not None:
                 style += _BAR.format(share=100 * share)
-            cells.append(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>')
+            cells.append(f'<{tag} style="{style}">{escaped(cell)}</{tag}>')
         return "<tr>" + "".join(cells) + "</tr>"
 
     rows = section.in_force.rows
     shares = [p.evaluated_in_force / rows if rows else 0.0 for p in section.predicates]
     head_cells, *cells = _table(section)
     body = "".join(line(row, "td", share) for row, share in zip(cells, shares, strict=True))
-    facts = "<br>".join(html.escape(fact) for fact in [*_summary(section), *_standing_lines(section)])
-    switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
+    facts = "<br>".join(escaped(fact) for fact in [*_summary(section), *_standing_lines(section)])
+    switches = "".join(f"<li>{escaped(text)}</li>" for text in _switch_lines(section))
     shown = " open" if len(section.switches) <= 3 else ""
     count = plural(section.switch_count, "switch", "switches")
-    natives = "".join(f"<li>{html.escape(text)}</li>" for text in section.native.lines()) if section.native else ""
+    natives = "".join(f"<li>{escaped(text)}</li>" for text in section.native.lines()) if section.native else ""
     in_jvm = f"<details open><summary>in the JVM</summary><ol>{natives}</ol></details>" if natives else ""
-    head = f"<p><b>{html.escape(section.policy)}</b>: {html.escape(section.counted)}</p>{in_jvm}"
+    head = f"<p><b>{escaped(section.policy)}</b>: {escaped(section.counted)}</p>{in_jvm}"
     if not section.names:
         return head
     return (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import html
-
 from thalweg.formatting import (
     WIDTH,
+    aligned,
     byte_size,
     in_seconds,
     listed,
@@ -15,10 +14,12 @@ from thalweg.formatting import (
     whole_percent,
     wrapped,
 )
+from thalweg.printable import columns_of, printable
 from thalweg.report.filter_report_text import CELL
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
 from thalweg.report.section import SwitchReport, query_words
+from thalweg.report.svg import escaped
 
 NEAR = 0.1
 """A row with more than this share of `max_matches` is reported."""
@@ -183,18 +184,13 @@ def _place(section: JoinSection, switch: SwitchReport) -> str:
 
 def as_text(section: JoinSection) -> str:
     """Return a table and the facts below it."""
-    rows = _table(section)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [title(section)]
-    for row in rows:
-        cells = [c.ljust(w) if i in _LEFT else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-        lines.append("  " + "  ".join(cells).rstrip())
+    lines = [title(section), *(f"  {line}" for line in aligned(_table(section), left=_LEFT))]
     for indent, sentences in ((2, facts(section)), (4, _switch_lines(section))):
         for fact in sentences:
-            lines += wrapped(fact, indent, width=max(WIDTH, len(lines[1])))
+            lines += wrapped(fact, indent, width=max(WIDTH, columns_of(lines[1])))
     for mesh in section.meshes.values():
         lines += ["  " + line for line in str(mesh).splitlines()]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def as_html(section: JoinSection) -> str:
@@ -202,19 +198,19 @@ def as_html(section: JoinSection) -> str:
 
     def line(row: tuple[str, ...], tag: str) -> str:
         cells = (
-            f'<{tag} style="{CELL.format(align="left" if i in _LEFT else "right")}">{html.escape(cell)}</{tag}>'
+            f'<{tag} style="{CELL.format(align="left" if i in _LEFT else "right")}">{escaped(cell)}</{tag}>'
             for i, cell in enumerate(row)
         )
         return "<tr>" + "".join(cells) + "</tr>"
 
     head, *body = _table(section)
     table = line(head, "th") + "".join(line(row, "td") for row in body)
-    sentences = "<br>".join(html.escape(fact) for fact in facts(section))
-    switches = "".join(f"<li>{html.escape(text)}</li>" for text in _switch_lines(section))
+    sentences = "<br>".join(escaped(fact) for fact in facts(section))
+    switches = "".join(f"<li>{escaped(text)}</li>" for text in _switch_lines(section))
     shown = " open" if len(section.switches) <= 3 else ""
     count = plural(section.all_switches, "switch", "switches")
     return (
-        f'<p>{html.escape(title(section))}</p><table style="border-collapse:collapse">{table}</table><p>{sentences}</p>'
+        f'<p>{escaped(title(section))}</p><table style="border-collapse:collapse">{table}</table><p>{sentences}</p>'
         f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
         + "".join(mesh._repr_html_() for mesh in section.meshes.values())
     )

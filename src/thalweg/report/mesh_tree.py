@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.formatting import duration, few_digits, listed, percent, plural
-from thalweg.report.mesh_values import below, condition, cut_texts, name_text, others_text, value_text
+from thalweg.printable import printable
+from thalweg.report.mesh_values import below, condition, cut_texts, others_text, value_text
 from thalweg.report.plan_tree import TreeItem
 
 ARROW = " → "
@@ -61,7 +62,7 @@ class RouteReport:
         return self.ns / self.rows if self.rows and self.ns is not None else None
 
     def __str__(self) -> str:
-        return ARROW.join(map(name_text, self.order))
+        return ARROW.join(map(printable, self.order))
 
 
 def routes_of(tree: Mapping[str, Any]) -> tuple[int, ...]:
@@ -84,11 +85,11 @@ def mesh_tree(
 ) -> TreeItem:
     """Return what is to be drawn of a mesh. `tree`: what `RouteTree.to_dict` or `redacted_tree` returned."""
     used = routes_of(tree)
-    of = f" of {name_text(words.rows)}" if words.rows else ""
+    of = f" of {printable(words.rows)}" if words.rows else ""
     if len(used) == 1:
         route = routes[used[0]]
         return TreeItem(f"One route{of}:", (str(route), *_counted(route, sum(each.rows for each in routes), words)))
-    by = listed([name_text(column) for column in columns_of(tree)])
+    by = listed([printable(column) for column in columns_of(tree)])
     branches, routed = _Drawing(tree, routes, words).branches(tree), f"{len(used)} routes by {by}"
     if words.rows:
         return TreeItem(f"Mesh{of}:", (f"version {version}, {routed}",), branches)

@@ -21,6 +21,7 @@ from typing import Any
 
 from thalweg.formatting import few_digits, plural
 from thalweg.optimizer.mesh.column_values import ends_of_long_text
+from thalweg.printable import columns_of, printable
 
 LONGEST = 40
 """The most columns of a text within its quotes."""
@@ -45,15 +46,6 @@ def value_text(value: str | bool) -> str:
     return f"'{_ends(head, tail)}' ({plural(ends[2], 'byte')})"
 
 
-def name_text(name: str) -> str:
-    """Return the name of a column or a predicate on one line.
-
-    >>> name_text("size"), name_text("two\\nlines")
-    ('size', 'two\\\\nlines')
-    """
-    return "".join(each if each.isprintable() else _visible(each) for each in name)
-
-
 def cut_text(cut: float, kind: str, *, exact: bool = False) -> str:
     """Return a threshold as text: a number with few digits, or a time (UTC). `exact`: with all digits of the number.
 
@@ -75,7 +67,7 @@ def condition(column: str, branches: Sequence[str], others: Sequence[str]) -> st
     >>> condition("size", ["at most 10"], ["null"])
     'size is at most 10 or null'
     """
-    return f"{name_text(column)} is {alternatives(branches, others)}"
+    return f"{printable(column)} is {alternatives(branches, others)}"
 
 
 def alternatives(values: Sequence[str], others: Sequence[str]) -> str:
@@ -153,7 +145,7 @@ def _visible(letter: str) -> str:
 def _shortened(text: str) -> str:
     if len(text) <= LONGEST:
         whole = "".join(map(_visible, text))
-        if len(whole) <= LONGEST:
+        if columns_of(whole) <= LONGEST:
             return whole
     return _ends(text[:LONGEST], text[-LONGEST:])
 
@@ -168,7 +160,7 @@ def _fitting(text: str, columns: int) -> list[str]:
     fitting, used = [], 0
     for letter in text:
         shown = _visible(letter)
-        used += len(shown)
+        used += columns_of(shown)
         if used > columns:
             break
         fitting.append(shown)

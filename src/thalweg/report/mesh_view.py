@@ -19,7 +19,6 @@ Mesh version 3: 2 routes by source
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from thalweg.optimizer.mesh.redaction import redacted_tree
 from thalweg.report.mesh_tree import OF_FILTERS, MeshWords, RouteReport, columns_of, mesh_tree, routes_of, unreached
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 from thalweg.report.saved_file import PAGE, save_as
+from thalweg.report.svg import escaped
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,12 +191,12 @@ class MeshView:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        facts = "<br>".join(html.escape(fact) for fact in self._facts())
+        facts = "<br>".join(escaped(fact) for fact in self._facts())
         return as_html(self.drawn()) + (f"<p>{facts}</p>" if facts else "")
 
     def _page(self) -> str:
         """Return it as a complete HTML page."""
-        of = f" of {html.escape(self.words.rows)}" if self.words.rows else ""
+        of = f" of {escaped(self.words.rows)}" if self.words.rows else ""
         return PAGE.format(title=f"Mesh{of}, version {self.version}", body=self._repr_html_())
 
     def drawn(self) -> TreeItem:

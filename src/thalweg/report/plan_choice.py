@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from thalweg.formatting import WIDTH, byte_size, few_digits, listed, percent, wrapped
+from thalweg.formatting import WIDTH, aligned, byte_size, few_digits, listed, percent, wrapped
 from thalweg.optimizer.choose_plan import Band, Candidate, PlanChoice
 from thalweg.optimizer.first_plan import FirstPlan
 from thalweg.optimizer.join_estimates import JoinEstimates
@@ -74,10 +74,8 @@ def _table(first: FirstPlan, objective: Objective, curves: PlanCurves | None) ->
     )  # fmt: skip
     buckets = first.estimates.buckets
     rows = [head, *(_row(candidate, choice, buckets, results.get(candidate.plan)) for candidate in shown)]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     left = len(choice.candidates) - len(shown)
-    return [*lines, *([f"and {left} more"] if left else [])]
+    return [*aligned(rows, left=range(len(head))), *([f"and {left} more"] if left else [])]
 
 
 def _row(candidate: Candidate, choice: PlanChoice, buckets: int, by: float | None) -> tuple[str, ...]:

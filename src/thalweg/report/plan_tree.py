@@ -14,9 +14,11 @@ flowchart BT
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from thalweg.printable import printable
+from thalweg.report.svg import escaped
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ def as_text(tree: TreeItem) -> str:
 
 
 def _lines(node: TreeItem) -> Iterator[str]:
-    first, *more = map(_one_line, node_details(node))
-    yield f"{_one_line(node.name)} {first}".rstrip()
+    first, *more = map(printable, node_details(node))
+    yield f"{printable(node.name)} {first}".rstrip()
     bar = "│ " if node.inputs else "  "
     for detail in more:
         yield f"{bar}  {detail}"
@@ -47,9 +49,9 @@ def _lines(node: TreeItem) -> Iterator[str]:
 
 def as_html(tree: TreeItem) -> str:
     """Return the tree as nested HTML lists, which every notebook shows."""
-    details = "".join(f"<br><small>{html.escape(detail)}</small>" for detail in tree.details)
+    details = "".join(f"<br><small>{escaped(detail)}</small>" for detail in tree.details)
     below = "".join(as_html(child) for child in tree.inputs)
-    head = f"<b>{html.escape(tree.name)}</b>{details}"
+    head = f"<b>{escaped(tree.name)}</b>{details}"
     return f"<ul style='list-style:none;padding-left:1.2em;border-left:1px solid #ccc'><li>{head}{below}</li></ul>"
 
 
@@ -68,7 +70,7 @@ def as_graphviz(
     lines += _dot_nodes(tree, "n", "{1} -> {0};" if downwards else "{0} -> {1};")
     for count, (title, other) in enumerate(beside):
         place = 'labelloc="t"' if downwards else 'labelloc="b"'  # of what is drawn at the top
-        label = f'label="{_escaped(_one_line(title))}"; fontname="sans-serif"; {place};'
+        label = f'label="{_escaped(printable(title))}"; fontname="sans-serif"; {place};'
         lines += [f"  subgraph cluster_{count} {{", f"    {label}"]
         edge = "{1} -> {0};" if downwards else "{0} -> {1} [dir=back];"
         lines += [f"  {line}" for line in _dot_nodes(other, f"m{count}_", edge)]
@@ -79,7 +81,7 @@ def as_graphviz(
 def _dot_nodes(tree: TreeItem, prefix: str, edge: str) -> Iterator[str]:
     """Yield the nodes and edges of a tree. `edge`: an edge from a node, {0}, to its parent, {1}."""
     for number, node, parent in _numbered(tree):
-        label = "\\n".join(_escaped(_one_line(part)) for part in (node.name, *node.details))
+        label = "\\n".join(_escaped(printable(part)) for part in (node.name, *node.details))
         yield f'  {prefix}{number} [label="{label}"];'
         if parent is not None:
             yield f"  {edge.format(f'{prefix}{number}', f'{prefix}{parent}')}"
@@ -121,11 +123,6 @@ def _numbered(tree: TreeItem) -> Iterator[tuple[int, TreeItem, int | None]]:
         number += 1
 
 
-def _one_line(text: str) -> str:
-    """Escape line breaks, which names may contain."""
-    return text.replace("\r", "\\r").replace("\n", "\\n")
-
-
 def _escaped(text: str) -> str:
     # Graphviz replaces entities of HTML in labels
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
@@ -133,5 +130,5 @@ def _escaped(text: str) -> str:
 
 def _in_mermaid(text: str) -> str:
     # Mermaid replaces codes such as #35; in labels, reads backticks and stars as Markdown, and %%{...}%% as settings
-    plain = _one_line(text).replace("#", "#35;").replace("`", "#96;").replace("*", "#42;").replace("%%", "%#37;")
-    return html.escape(plain).replace("&#x27;", "'")
+    plain = printable(text).replace("#", "#35;").replace("`", "#96;").replace("*", "#42;").replace("%%", "%#37;")
+    return escaped(plain).replace("&#x27;", "'")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from thalweg.formatting import plural
+from thalweg.printable import printable
+from thalweg.report.svg import escaped
 
 SHOWN_IN_FULL = 5
 """The number of latest runs that are shown in full; `foreachBatch` makes one run per micro-batch."""
@@ -84,10 +85,10 @@ class RunReport(Generic[S]):
         }
 
     def __str__(self) -> str:
-        before = "\n".join(self._before())
+        before = "\n".join(map(printable, self._before()))
         parts = [before] if before else []
         parts += [self._text(section) for section in self.sections[-SHOWN_IN_FULL:]]
-        return "\n\n".join([*parts, *self._after()])
+        return "\n\n".join([*parts, *map(printable, self._after())])
 
     __repr__ = __str__
 
@@ -113,10 +114,10 @@ class RunReport(Generic[S]):
         return lines if lines or self.sections else [self.nothing]
 
     def _repr_html_(self) -> str:
-        before = "<br>".join(html.escape(line) for line in self._before())
+        before = "<br>".join(escaped(line) for line in self._before())
         parts = [f"<p>{before}</p>"] if before else []
         parts += [self._html(section) for section in self.sections[-SHOWN_IN_FULL:]]
-        parts += [f"<p>{html.escape(line)}</p>" for line in self._after()]
+        parts += [f"<p>{escaped(line)}</p>" for line in self._after()]
         return "".join(parts)
 
 

@@ -13,11 +13,9 @@ Widths of texts are estimates, because no fonts are read: they are those of the 
 from __future__ import annotations
 
 import html
-import re
-import unicodedata
 
-_NOT_XML = re.compile("[^ -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML does not allow, and line breaks and tabs, which it would show as spaces."""
+from thalweg.printable import columns_of, printable, signs_of
+
 SANS, MONO = 0.57, 0.605
 """The width of a character in `em`: the mean of DejaVu Sans, and that of DejaVu Sans Mono."""
 
@@ -43,19 +41,19 @@ def points(places: list[tuple[float, float]]) -> str:
 
 
 def escaped(words: str) -> str:
-    """Escape what is special in XML, and characters that it does not allow."""
-    return html.escape(_visible(words))
+    """Return a text printable, with escapes for what is special in XML and HTML."""
+    return html.escape(printable(words))
 
 
 def shortened(words: str, most: int) -> str:
     """Return a text of at most so many columns; if it is longer, its middle is left out."""
-    words = _visible(words)
-    if _columns(words) <= most:
+    words = printable(words)
+    if columns_of(words) <= most:
         return words
-    head, tail = "", ""
-    for k in range(len(words)):
-        longer = (head + words[k // 2], tail) if k % 2 == 0 else (head, words[-(k // 2) - 1] + tail)
-        if _columns("".join(longer)) >= most:
+    head, tail, signs = "", "", signs_of(words)
+    for k in range(len(signs)):
+        longer = (head + signs[k // 2], tail) if k % 2 == 0 else (head, signs[-(k // 2) - 1] + tail)
+        if columns_of("".join(longer)) >= most:
             break
         head, tail = longer
     return f"{head}…{tail}"
@@ -63,16 +61,7 @@ def shortened(words: str, most: int) -> str:
 
 def width(words: str, size: float, per_character: float = SANS) -> float:
     """Return about how wide a text is in a font of this size."""
-    return _columns(_visible(words)) * size * per_character
-
-
-def _columns(words: str) -> int:
-    """Return how many columns a text takes in a terminal."""
-    return sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in words)
-
-
-def _visible(words: str) -> str:
-    return _NOT_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), words)
+    return columns_of(printable(words)) * size * per_character
 
 
 def _value(of: str | float) -> str:

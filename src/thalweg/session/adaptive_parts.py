@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -11,8 +10,10 @@ from typing import Any, Protocol
 from thalweg.events import Record
 from thalweg.formatting import plural
 from thalweg.optimizer.trigger_interval import BUSY
+from thalweg.printable import columns_of, printable
 from thalweg.report import JoinReport, Report
 from thalweg.report.batch_intervals import batch_sentence
+from thalweg.report.svg import escaped
 from thalweg.stats.batch_time import BatchTimes
 
 
@@ -106,16 +107,19 @@ class QueryReport:
         return lines
 
     def __str__(self) -> str:
-        texts = [f"{name}\n{'-' * len(name)}\n{report}" for name, report in self.parts]
-        texts += self._lines()
+        names = [printable(name) for name, _ in self.parts]
+        texts = [
+            f"{name}\n{'-' * columns_of(name)}\n{report}" for name, (_, report) in zip(names, self.parts, strict=True)
+        ]
+        texts += map(printable, self._lines())
         return "\n\n".join(texts) or "Nothing to report: the query has not run yet, or nothing in it adapts."
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        parts = [f"<h4>{html.escape(name)}</h4>{report._repr_html_()}" for name, report in self.parts]
-        parts += [f"<p>{html.escape(line)}</p>" for line in self._lines()]
-        return "".join(parts) or f"<p>{html.escape(str(self))}</p>"
+        parts = [f"<h4>{escaped(name)}</h4>{report._repr_html_()}" for name, report in self.parts]
+        parts += [f"<p>{escaped(line)}</p>" for line in self._lines()]
+        return "".join(parts) or f"<p>{escaped(str(self))}</p>"
 
 
 def of_groups(counts: Any) -> str:

@@ -24,6 +24,7 @@ from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.plan.window import Length
+from thalweg.printable import printable
 from thalweg.report import Explanation, JoinReport
 from thalweg.report.batch_intervals import batch_paragraph
 from thalweg.report.chart_view import ChartView, chart_of
@@ -677,7 +678,7 @@ class ContinuousQuery:
 
     def __repr__(self) -> str:
         text = " ".join(self._parsed.text.split())
-        return f"ContinuousQuery({self.name or ''}{': ' if self.name else ''}{text})"
+        return printable(f"ContinuousQuery({self.name or ''}{': ' if self.name else ''}{text})")
 
 
 def _reporting(read: Callable[[], Any], report: Callable[[None], None]) -> Callable[[], Any]:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from thalweg.errors import PlanError, QueryError, warn_user
+from thalweg.printable import printable
 
 if TYPE_CHECKING:
     from thalweg.events import BatchTimed, Record
@@ -219,7 +220,7 @@ def seconds_to_wait(timeout: float | None) -> float | None:
 
 def _shown(handle: Handle) -> str:
     state = "running" if handle.isActive else "ended" if handle.exception() is None else "failed"
-    return f"<query {handle.name or handle.id}: {state}>"
+    return printable(f"<query {handle.name or handle.id}: {state}>")
 
 
 class _RunHandle:
@@ -535,8 +536,8 @@ def _end_runs() -> None:
                 remedy = "to keep the results so far, catch KeyboardInterrupt and call stop() on its handle"
             else:
                 remedy = "call awaitTermination() on its handle before the script ends"
+            named = f"the query {printable(run.name or run.id)}"
             print(
-                f"thalweg: the process ended while the query {run.name or run.id} was running, so it wrote no results; "
-                f"{remedy}",
+                f"thalweg: the process ended while {named} was running, so it wrote no results; {remedy}",
                 file=sys.stderr,
             )

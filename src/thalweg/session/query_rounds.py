@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import threading
 import time
 from collections import deque
@@ -14,6 +13,8 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import plural, time_span
+from thalweg.printable import printable
+from thalweg.report.svg import escaped
 from thalweg.session.handle import BatchRun, Stopped, seconds_to_wait
 
 Read = Callable[[], Iterable[pa.RecordBatch]]
@@ -241,7 +242,7 @@ class RoundsReport:
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{name}: {plural(one.rounds, 'round')}, waited {time_span(one.waited_ns, 1)}, at most "
+            f"{printable(name)}: {plural(one.rounds, 'round')}, waited {time_span(one.waited_ns, 1)}, at most "
             f"{time_span(one.longest_ns, 1)} for one"
             for name, one in self.queries.items()
         )
@@ -249,4 +250,4 @@ class RoundsReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{html.escape(line)}</p>" for line in str(self).splitlines())
+        return "".join(f"<p>{escaped(line)}</p>" for line in str(self).splitlines())
