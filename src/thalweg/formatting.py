@@ -14,7 +14,8 @@ from thalweg.printable import columns_of, printable, signs_of
 
 WIDTH = 100
 """Columns of reports and explanations."""
-_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h|d|bytes?|kB|MB|GB)(?!\w))")
+_BETWEEN_WORDS = re.compile(r" (?!(?<=\d )(?:%|ns|µs|ms|s|min|h|d|bytes?|kB|MB|GB)(?!\w))")
+"""A space, but not one between a number and its unit."""
 
 _SIZES = (("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
 _SHORT = (("ns", 1, 1000), ("µs", 10**3, 1000), ("ms", 10**6, 1000), ("s", 10**9, 120))
@@ -133,15 +134,14 @@ def wrapped(line: str, indent: int, *, further: int = 2, width: int = WIDTH) -> 
     first, rest = width - indent, width - indent - further
     lines: list[str] = []
     used = 0
-    for word in filter(None, _NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", printable(line)).split(" ")):
+    for word in filter(None, _BETWEEN_WORDS.split(printable(line))):
         if lines and used + 1 + columns_of(word) <= (rest if len(lines) > 1 else first):
             lines[-1] += f" {word}"
             used += 1 + columns_of(word)
         else:
             lines += _pieces(word, rest if lines else first, rest)
             used = columns_of(lines[-1])
-    begins = (" " * (indent + (further if n else 0)) for n in range(len(lines)))
-    return [begin + text.replace("\N{NO-BREAK SPACE}", " ") for begin, text in zip(begins, lines, strict=True)]
+    return [" " * (indent + (further if n else 0)) + text for n, text in enumerate(lines)]
 
 
 def _pieces(word: str, first: int, rest: int) -> Iterator[str]:
