@@ -183,6 +183,26 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def nullable_type(kind: pa.DataType) -> pa.DataType:
+    """Return the same type with fields and values that are nullable. A struct that is null has a null in each field,
+    also if the field is not nullable, and such an array cannot be written to a Parquet file.
+
+    >>> nullable_type(pa.list_(pa.struct([pa.field("x", pa.int32(), nullable=False)])))
+    ListType(list<item: struct<x: int32>>)
+    """
+
+    def nullable(field: pa.Field) -> pa.Field:
+        return field.with_type(nullable_type(field.type)).with_nullable(True)
+
+    if pa.types.is_struct(kind):
+        return pa.struct([nullable(field) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field.with_type(nullable_type(kind.key_type)), nullable(kind.item_field))
+    if pa.types.is_list(kind):
+        return pa.list_(nullable(kind.value_field))
+    return kind
+
+
 def can_be_gathered(kind: pa.DataType) -> bool:
     """Whether Arrow can take rows of such columns and concatenate them; for maps of views, for example, it cannot."""
     try:

@@ -20,6 +20,8 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.errors import PlanError, QueryError
+from thalweg.kernels.columns import nullable_type
+from thalweg.runtime.sink.parquet_form import fitting
 from thalweg.runtime.sink.staged_files import remedy_of
 from thalweg.session.handle import Stopped
 
@@ -64,6 +66,7 @@ class LocalSink:
             return cls(path, None, kind, schema)
         if path is None:
             raise PlanError(f"format={kind!r} needs path=..., the folder for the results")
+        schema = pa.schema([field.with_type(nullable_type(field.type)) for field in schema])
         _refuse_types(kind, schema)
         if "://" in path:
             raise PlanError(f"path={path!r}: a session without Spark writes to a local folder; give the path of one")
@@ -106,7 +109,7 @@ class LocalSink:
         with _UnfinishedFile(self._kind, self._folder, self._schema) as file:
             with suppress(Stopped):
                 for batch in batches:
-                    file.write(batch)
+                    file.write(fitting(batch, self._schema))
                     report(batch.num_rows)
             file.finish()
         with _failures(self._folder):

@@ -37,3 +37,12 @@ class ParquetForm:
     def stored(self) -> pa.Schema:
         """The columns in the files."""
         return pa.schema([field for field in self.schema if field.name not in self.partition_by])
+
+
+def fitting(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows with the types and nullability of the files."""
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(rows.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from thalweg.runtime.sink.parquet_form import ParquetForm
+from thalweg.runtime.sink.parquet_form import ParquetForm, fitting
 from thalweg.runtime.sink.staged_files import StagedFile, StagedFiles
 
 FILE, ROWS, BYTES, FILTER_WORK = "file", "rows", "bytes", "__thalweg_filter_work"
@@ -68,18 +68,9 @@ class TaskSink:
     def _write(self, results: Iterable[pa.RecordBatch], files: StagedFiles) -> list[StagedFile]:
         for rows in results:
             if rows.num_rows:
-                files.write(_fitting(rows, self.form.schema))
+                files.write(fitting(rows, self.form.schema))
         return files.close()
 
 
 SinkFor = Callable[[StructType], TaskSink]
 """Returns where tasks write, given the columns of joined rows."""
-
-
-def _fitting(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the rows with the types and nullability of the files."""
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(rows.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
