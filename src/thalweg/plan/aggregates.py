@@ -24,8 +24,8 @@ def aggregate(function: str, argument: Expression | None, distinct: bool, refuse
         refuse(f"DISTINCT is supported only in count, not in {function}; remove it")
     if distinct and argument is not None and not can_be_grouped(argument.type):
         refuse(
-            f"DISTINCT does not support {argument.type}, the type of {text_of(argument)}; select a part of it before "
-            "registering the stream, or with s.function(...)"
+            f"count(DISTINCT) compares values, but {text_of(argument)} is {sql_name(argument.type)}, which cannot be "
+            "compared; select a part of it before registering the stream, or with s.function(...)"
         )
     if function == "count" or argument is None:
         return AggregateCall(function, argument, pa.int64(), distinct)

@@ -385,8 +385,8 @@ def _compared(name: str, args: tuple[Expression, ...], refuse: Refuse) -> tuple[
     made = _to_common_type(name, args, refuse)
     if not has_order(made[0].type):
         refuse(
-            f"{text_of(made[0])} is {made[0].type}, which cannot be compared; select a part of it before registering "
-            "the stream, or with s.function(...)"
+            f"{text_of(made[0])} is {sql_name(made[0].type)}, which cannot be compared; select a part of it before "
+            "registering the stream, or with s.function(...)"
         )
     return made
 

@@ -194,6 +194,8 @@ def sql_name(kind: pa.DataType) -> str:
 
     >>> sql_name(pa.timestamp("us")), sql_name(pa.timestamp("us", "UTC")), sql_name(pa.decimal128(4, 2))
     ('TIMESTAMP_NTZ', 'TIMESTAMP', 'DECIMAL(4, 2)')
+    >>> sql_name(pa.list_(pa.struct([("x", pa.int32()), ("m", pa.map_(pa.string(), pa.date32()))])))
+    'ARRAY<STRUCT<x: INT, m: MAP<STRING, DATE>>>'
     """
     if is_.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
@@ -201,7 +203,19 @@ def sql_name(kind: pa.DataType) -> str:
         return "TIMESTAMP_NTZ" if kind.tz is None else "TIMESTAMP"
     if is_.is_duration(kind):
         return "INTERVAL DAY TO SECOND"
-    return str(kind).upper() if isinstance(kind, pa.BaseExtensionType) else _NAMES.get(kind, str(kind).upper())
+    if is_.is_time(kind):
+        return "TIME"
+    if isinstance(kind, pa.BaseExtensionType):  # which may not be hashable
+        return str(kind).upper()
+    if is_.is_map(kind):
+        return f"MAP<{sql_name(kind.key_type)}, {sql_name(kind.item_type)}>"
+    if is_.is_list(kind) or is_.is_large_list(kind):
+        return f"ARRAY<{sql_name(kind.value_type)}>"
+    if is_.is_struct(kind):
+        if any("variant" in map(bytes.decode, field.metadata or ()) for field in kind):
+            return "VARIANT"
+        return f"STRUCT<{', '.join(f'{field.name}: {sql_name(field.type)}' for field in kind)}>"
+    return _NAMES.get(kind, str(kind).upper())
 
 
 def type_of(given: object) -> pa.DataType | None:

@@ -27,7 +27,7 @@ from thalweg.plan.sql.clauses import Clauses, end_of, read_clauses, refuse_unkno
 from thalweg.plan.sql.expressions import ExpressionReader
 from thalweg.plan.sql.names import Names, find
 from thalweg.plan.sql.source_text import SourceText, offset_of, tokens_of
-from thalweg.plan.type_rules import can_be_grouped, plain_type
+from thalweg.plan.type_rules import can_be_grouped, plain_type, sql_name
 from thalweg.plan.window import GroupWindow, StreamWindow
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _grouping(
         if not can_be_grouped(key.type):
             clauses.source.refuse(
                 node,
-                f"{text_of(key)} is {key.type}, which GROUP BY does not support; select a part of it before "
+                f"{text_of(key)} is {sql_name(key.type)}, which GROUP BY does not support; select a part of it before "
                 "registering the stream, or with s.function(...)",
             )
         if key not in keys:
