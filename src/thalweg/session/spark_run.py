@@ -47,10 +47,11 @@ class SparkRun:
 
     def check(self) -> None:
         """Raise a PlanError for what this Spark session cannot do, or would do differently."""
-        from thalweg.runtime.spark.sql.requirements import demand
+        from thalweg.runtime.spark.sql.requirements import demand, refuse_collations
 
         spark = next(iter(self.data.values())).sparkSession
         demand(spark, self.plan, [alias for alias, df in self.data.items() if df.isStreaming])
+        refuse_collations(self.plan, self.data)
 
     def dataframe(self) -> Any:
         """Return the DataFrame of the results; nothing runs yet."""

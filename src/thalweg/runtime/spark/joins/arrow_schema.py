@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StructField
+from pyspark.sql.types import DataType, StringType, StructField
 
 from thalweg.errors import PlanError
 from thalweg.plan.join_plan import JoinPlan
@@ -34,11 +34,21 @@ def refuse_uncarried(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
             if (field.name in read or is_result) and arrow_type(field.dataType) is None:
                 leave = "" if field.name in read else "leave it out with select=, or "
                 raise PlanError(f"{alias}.{unsupported(field)}; {leave}cast it to a string or a struct")
+            if field.name in read and has_collation(field.dataType):
+                raise PlanError(
+                    f"{alias}.{field.name} is {field.dataType.simpleString()}, and joins compare texts by their bytes; "
+                    "cast it to a string before the join"
+                )
 
 
 def unsupported(field: StructField) -> str:
     """Return why a column cannot be sent to Python."""
     return f"{field.name} is {field.dataType.simpleString()}, which Arrow does not support"
+
+
+def has_collation(kind: DataType) -> bool:
+    """Whether Spark compares texts of this type in another way than by their bytes."""
+    return isinstance(kind, StringType) and kind.collation != StringType().collation
 
 
 def arrow_type(kind: DataType) -> pa.DataType | None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import PlanError
-from thalweg.plan.expression import Call, Expression, text_of, walk
+from thalweg.plan.expression import Call, Expression, Ref, text_of, walk
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.sql.source_text import SourceText
+from thalweg.runtime.spark.joins.arrow_schema import has_collation
 
 _IN_A_ZONE = frozenset(
     {"year", "month", "day", "hour", "minute", "second", "date_trunc", "cast", "widen", "add", "subtract"}
@@ -59,6 +61,18 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
                 f"{scan.alias} {window}: Spark distributes the rows of a stream, so the last {window.rows:,} of all "
                 f"are not known; use a time window, {scan.source.relation.name} [RANGE 1 MINUTE]",
             )
+
+
+def refuse_collations(plan: QueryPlan, data: Mapping[str, DataFrame]) -> None:
+    """Raise a PlanError if a function or an operator reads a text with a collation: those that the JVM evaluates would
+    respect it, and others would not."""
+    for part in chain.from_iterable(map(walk, _expressions(plan))):
+        for ref in part.arguments if isinstance(part, Call) else ():
+            if isinstance(ref, Ref) and has_collation(kind := data[ref.alias].schema[ref.column].dataType):
+                raise PlanError(
+                    f"{text_of(part)}: {text_of(ref)} is {kind.simpleString()}, and texts are compared by their bytes; "
+                    "cast it to a string before registering the stream"
+                )
 
 
 def refuse_on_streams(plan: QueryPlan) -> None:
