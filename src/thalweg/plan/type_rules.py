@@ -212,7 +212,7 @@ def sql_name(kind: pa.DataType) -> str:
     if is_.is_list(kind) or is_.is_large_list(kind):
         return f"ARRAY<{sql_name(kind.value_type)}>"
     if is_.is_struct(kind):
-        if any("variant" in map(bytes.decode, field.metadata or ()) for field in kind):
+        if any(b"variant" in (field.metadata or {}) for field in kind):
             return "VARIANT"
         return f"STRUCT<{', '.join(f'{field.name}: {sql_name(field.type)}' for field in kind)}>"
     return _NAMES.get(kind, str(kind).upper())
