@@ -3,7 +3,7 @@ what Python has no value for."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 NAN, LEAST = "double('NaN')", "double('4.9E-324')"
@@ -11,9 +11,11 @@ FIRST, LAST = "timestamp_micros(-9223372036854775808L)", "timestamp_micros(92233
 TEXTS = ("''", "'x'", "concat('a', char(0), 'b')", "'\U0001f30a é ß'", "cast(X'FFFE41' as string)")
 NUMBERS = (NAN, "-0.0D", "0.0D", "double('Infinity')", "double('-Infinity')", LEAST, "1.7976931348623157E308D")
 TIMES = (
-    "timestamp'0001-01-01 00:00:00'", "timestamp'9999-12-31 23:59:59.999999'", FIRST, LAST, "timestamp_micros(-1)",
-    "timestamp'2024-03-10 02:30:00'",
+    "timestamp'0001-01-01 00:00:00Z'", "timestamp'9999-12-31 23:59:59.999999Z'", FIRST, LAST, "timestamp_micros(-1)",
+    "timestamp'2024-03-10 02:30:00Z'",
 )  # fmt: skip
+LONGEST = "make_dt_interval(106751991, 4, 0, 54.775807)"
+LAST_NTZ = f"(timestamp_ntz'1970-01-01 00:00:00' + {LONGEST})"
 DAYS = (
     "date'0001-01-01'", "date'9999-12-31'", "date_from_unix_date(-2147483648)", "date_from_unix_date(2147483647)",
     "date_from_unix_date(-1)",
@@ -35,11 +37,12 @@ TYPES: dict[str, tuple[str, ...]] = {
     "BINARY": ("X''", "X'00FF'"),
     "DATE": DAYS,
     "TIMESTAMP": TIMES,
-    "TIMESTAMP_NTZ": tuple(f"cast({time} as timestamp_ntz)" for time in TIMES),
-    "TIME": ("time'00:00:00'", "time'23:59:59.999999'"),
-    "INTERVAL DAY TO SECOND": (
-        "make_dt_interval(106751991, 4, 0, 54.775807)", "make_dt_interval(-106751991, -4, 0, -54.775807)",
+    "TIMESTAMP_NTZ": (
+        "timestamp_ntz'0001-01-01 00:00:00'", "timestamp_ntz'9999-12-31 23:59:59.999999'", LAST_NTZ,
+        f"(timestamp_ntz'1970-01-01 00:00:00' - {LONGEST})", "timestamp_ntz'2024-03-10 02:30:00'",
     ),
+    "TIME": ("time'00:00:00'", "time'23:59:59.999999'"),
+    "INTERVAL DAY TO SECOND": (LONGEST, f"-{LONGEST}", "make_dt_interval(0)"),
     "INTERVAL YEAR TO MONTH": ("interval '178956970-7' year to month", "interval '-178956970-8' year to month"),
     "INTERVAL": ("make_interval(1, 2, 3, 4, 5, 6, 7.5)",),
     "VOID": ("null",),
@@ -49,7 +52,7 @@ TYPES: dict[str, tuple[str, ...]] = {
     "ARRAY<STRING>": (f"array({', '.join(TEXTS)}, null)",),
     "ARRAY<TIMESTAMP>": (f"array({', '.join(TIMES)}, null)",),
     "ARRAY<DATE>": (f"array({', '.join(DAYS)}, null)",),
-    "ARRAY<INTERVAL DAY TO SECOND>": ("array(make_dt_interval(106751991, 4, 0, 54.775807), null)",),
+    "ARRAY<INTERVAL DAY TO SECOND>": (f"array({LONGEST}, null)",),
     "ARRAY<VOID>": ("array(null)",),
     "ARRAY<ARRAY<FLOAT>>": ("array(array(float('NaN'), null), null, array())",),
     "ARRAY<STRUCT>": (f"array(named_struct('x', {NAN}, 'y', if(rand() < 2, null, 1)), null)",),
@@ -60,7 +63,7 @@ TYPES: dict[str, tuple[str, ...]] = {
     ),
     "STRUCT without nulls": (f"named_struct('x', 1, 'y', {TEXTS[-1]}, 't', {LAST})",),
     "STRUCT<STRUCT>": (
-        f"named_struct('s', if(rand() < 2, named_struct('x', {NAN}, 'n', cast({LAST} as timestamp_ntz)), null))",
+        f"named_struct('s', if(rand() < 2, named_struct('x', {NAN}, 'n', {LAST_NTZ}), null))",
         "named_struct('s', if(rand() < 2, null, named_struct('x', 0.0D, 'n', cast(null as timestamp_ntz))))",
     ),
     "STRUCT<ARRAY, MAP>": (f"named_struct('a', array(array({NAN})), 'm', map(1, array(-0.0D)))",),
@@ -75,6 +78,12 @@ TYPES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Expressions of values by type. Those with `rand()` only make a field nullable."""
 
+COLUMNS = {name: f"c{n}" for n, name in enumerate(TYPES)}
+"""The name of the column of a type."""
+NO_ARROW = ("INTERVAL YEAR TO MONTH", "INTERVAL", "STRUCT with equal names")
+"""Types that PySpark cannot send to Python."""
+NO_PARQUET = ("INTERVAL", "STRUCT<>")
+"""Types that Spark cannot store in Parquet files."""
 ROWS = max(map(len, TYPES.values())) + 1
 """In the last row, all columns are null."""
 

@@ -331,6 +331,8 @@ def refuse_unknown_types(columns: StructType) -> None:
 def unknown_type(kind: DataType) -> DataType | None:
     """Return the first type within a type that only Spark can write; None if there is none."""
     if isinstance(kind, StructType):
+        if not kind.fields:  # neither pyarrow nor Spark can write it, and Spark says so before anything runs
+            return kind
         return next((found for field in kind if (found := unknown_type(field.dataType)) is not None), None)
     if isinstance(kind, ArrayType):
         return unknown_type(kind.elementType)
