@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 import thalweg as tw
 from tests.exact_values import exact_values
+from tests.runtime.spark.deployments.processes import REPOSITORY
 from tests.runtime.spark.spark_types import COLUMNS, NO_ARROW, NO_PARQUET, TYPES
 from tests.runtime.spark.type_paths import (
     COMPARED,
@@ -31,6 +32,7 @@ from tests.runtime.spark.type_paths import (
     Rows,
     joined,
     local_session,
+    page_table,
     rows_of,
     sentence,
 )
@@ -177,3 +179,8 @@ def test_what_has_no_groups_or_extremes_is_refused(rows: Rows, name: str) -> Non
             with pytest.raises(SqlError, match=rf"a\.{column} is [A-Z<]") as caught:
                 s.query(text)
             assert why in str(caught.value)
+
+
+def test_the_page_has_this_table() -> None:
+    page = (REPOSITORY / "docs" / "types.md").read_text()
+    assert page_table() in page, f"docs/types.md lacks this table:\n{page_table()}"

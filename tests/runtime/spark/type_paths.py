@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
-from tests.runtime.spark.spark_types import COLUMNS, NO_ARROW, ROWS, TYPES, value
+from tests.runtime.spark.spark_types import COLUMNS, NO_ARROW, NO_PARQUET, ROWS, TYPES, value
 
 NOW = {"availableNow": True}
 ZONE = "America/New_York"
@@ -380,3 +380,47 @@ def rows_of(made: Any, folder: Path) -> pa.Table:
     names = [name.removeprefix("a_") for name in table.column_names]
     table = table.rename_columns(names)
     return table.select([name for name in names if name == "id" or name in COLUMNS.values()]).sort_by("id")
+
+
+COMPARE = "a.{column} is {type}, which cannot be compared"
+GROUP = "a.{column} is {type}, which GROUP BY does not support"
+CELLS: dict[str, dict[str, str]] = {
+    **REFUSED,
+    "join keys": {
+        **{name: "a.{column} is {type}, which cannot be a join key" for name in TYPES if name not in KEYS},
+        **dict.fromkeys(ONLY_GROUPED_BY_SPARK, SQL_TYPE), **dict.fromkeys(NO_ARROW, NO_TYPE),
+    },
+    "conditions": {
+        **{name: COMPARE for name in TYPES if name not in COMPARED},
+        **dict.fromkeys(ONLY_GROUPED_BY_SPARK, SQL_TYPE), **dict.fromkeys(NO_ARROW, NO_TYPE),
+    },
+    "GROUP BY and count(DISTINCT)": {
+        **{name: GROUP for name in TYPES if name not in (*GROUPED, *ONLY_GROUPED_BY_SPARK)},
+        **dict.fromkeys(NO_ARROW, NO_TYPE),
+    },
+    "min and max": {
+        **{name: "min takes numbers, text and times, but a.{column} is {type}" for name in TYPES
+           if name not in (*EXTREMES, *ONLY_GROUPED_BY_SPARK)},
+        **dict.fromkeys(NO_ARROW, NO_TYPE),
+    },
+}  # fmt: skip
+"""All columns of the page."""
+NO_VALUE = {HERE: NO_ARROW, HERE_FILES: NO_ARROW, **dict.fromkeys((PASS, READ, JOIN, SQL, CASE), NO_PARQUET)}
+"""What cannot be on a path: types that Arrow lacks, in this process; types that Spark cannot store, in its files."""
+
+
+def page_table() -> str:
+    """Return the table of docs/types.md: types with equal cells are in one row."""
+    sentences = list(dict.fromkeys(text for cells in CELLS.values() for text in cells.values()))
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name in TYPES:
+        cells = []
+        for group, refused in CELLS.items():
+            missing = "-" if name in NO_VALUE.get(group, ()) else "equal"
+            cells.append(f"[{sentences.index(refused[name]) + 1}]" if name in refused else missing)
+        rows.setdefault(tuple(cells), []).append(name)
+    lines = [f"| type | {' | '.join(CELLS)} |", f"|{'---|' * (len(CELLS) + 1)}"]
+    lines += [f"| {', '.join(f'`{name}`' for name in names)} | {' | '.join(cells)} |" for cells, names in rows.items()]
+    shown = {"column": "c", "type": "...", "inner": "..."}
+    notes = [f'{n}. "{text.format(**shown)}"' for n, text in enumerate(sentences, 1)]
+    return "\n".join([*lines, "", *notes])
