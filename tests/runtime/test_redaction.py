@@ -128,7 +128,7 @@ def test_conditions_of_a_join_on_spark_give_no_value_away(spark: SparkSession) -
 
 def test_the_type_of_a_result_gives_no_value_away() -> None:
     s = a_session()
-    s.function("fields", lambda text: {text: 1}, "bigint")
+    s.function("fields", lambda texts: pa.array([{text: 1} for text in texts.to_pylist()]), "bigint", vectorized=True)
     assert gives_away(raised(s.query("SELECT fields(k) AS x FROM a").dataframe))
     assert not gives_away(raised(s.query("SELECT fields(k) AS x FROM a", redact=True).dataframe))
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from inspect import iscoroutine
 from operator import truth
-from typing import Any
+from types import CoroutineType
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -116,7 +116,7 @@ def _refuse_non_truth_value(result: Any, answers: Sequence[Any], name: str) -> N
         )
     if issubclass(kind, Awaitable | AsyncIterator):
         for each in answers:
-            if iscoroutine(each):
+            if issubclass(type(each), CoroutineType):
                 each.close()  # else Python warns that each one was never awaited
         raise PredicateError(f"{what}, which is always true; return its result instead: asyncio.run(...)")
     if issubclass(kind, Iterator) and not hasattr(kind, "__bool__") and not hasattr(kind, "__len__"):
@@ -144,8 +144,8 @@ def _answered(
     except (WrongAnswerError, PlanError):  # no row is to blame
         raise
     except Exception as error:
-        if isinstance(error, ExpressionError) and error.rows is not None:
-            return _answered_on_other_rows(error, call, arrays, name, places, raised)
+        if issubclass(type(error), ExpressionError) and (listed := cast(ExpressionError, error)).rows is not None:
+            return _answered_on_other_rows(listed, call, arrays, name, places, raised)
         if rows == 1:
             raised[places[0]] = error
             return np.ones(1, dtype=bool)

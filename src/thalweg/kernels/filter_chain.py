@@ -12,10 +12,10 @@ whose guard is unknown is unknown too, and is not called. A row has failed if no
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import CoroutineType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,7 +27,7 @@ from thalweg.kernels.answer import Bits, CallEnded, Raised, answer_by_array, ans
 from thalweg.kernels.columns import Columns, RowNumbers, gathered_type, plain_array, python_values
 from thalweg.kernels.compiling import watch_compiling
 from thalweg.kernels.unknown import Unknown
-from thalweg.kernels.user_frame import raised_at
+from thalweg.kernels.user_error import cause_of, error_text, raised_text
 from thalweg.plan import FilterPlan, Predicate
 
 ClockNs = Callable[[], int]
@@ -244,7 +244,7 @@ class FilterChain:
                 try:
                     columns.python(column, rows[i : i + 1])
                 except Exception as error:
-                    raised[i] = ValueError(f"no Python value for column {column!r}: {type(error).__name__}: {error}")
+                    raised[i] = ValueError(f"no Python value for column {column!r}: {error_text(error)}")
                     break
         good = np.array([i for i in range(len(rows)) if i not in raised], dtype=np.int64)
         mask = np.ones(len(rows), dtype=bool)
@@ -367,12 +367,11 @@ def set_up(predicate: Predicate) -> Any:
     try:
         value = predicate.setup()
     except Exception as error:
-        at = raised_at(error)
         raise PredicateError(
-            f"setup of predicate {predicate.name!r} raised {type(error).__name__}: {error}{f' ({at})' if at else ''}. "
-            "It is called once in each worker process, where the files and connections that it uses must be available"
-        ) from error
-    if inspect.iscoroutine(value):
+            f"setup of predicate {predicate.name!r} raised {raised_text(error)}. It is called once in each worker "
+            "process, where the files and connections that it uses must be available"
+        ) from cause_of(error)
+    if issubclass(type(value), CoroutineType):
         value.close()
         raise PredicateError(
             f"setup of predicate {predicate.name!r} returned a coroutine, which is never awaited; return its result "

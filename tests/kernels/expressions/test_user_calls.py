@@ -64,7 +64,7 @@ def test_vectorized_functions_return_arrays_of_any_kind(kind: str, half: Callabl
         (pa.int64(), lambda x: "one", False, "registered to return BIGINT and returned string"),
         (pa.bool_(), lambda x: 1, False, "registered to return BOOLEAN and returned int64"),
         (pa.int8(), lambda x: 1000, False, "registered to return TINYINT and returned int64 that does not fit"),
-        (pa.string(), lambda x: [x], False, "registered to return STRING and returned list"),
+        (pa.string(), lambda x: [x], False, "registered to return STRING and returned values of list"),
         (pa.float64(), lambda x: "one", False, "registered to return DOUBLE and returned values of str"),
         (pa.int64(), lambda x: x.slice(1), True, "got 4 rows and returned 3 values"),
         (pa.int64(), lambda x: 7, True, "is vectorized and must return an array"),

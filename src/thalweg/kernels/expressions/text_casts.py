@@ -17,6 +17,7 @@ from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions.decimals import read_decimals
 from thalweg.kernels.expressions.letter_case import is_ascii, mapped
 from thalweg.kernels.expressions.rows import true_of
+from thalweg.kernels.shown_value import shown
 from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
 
@@ -33,10 +34,10 @@ DROP_SUCH_ROWS = "filter out such rows with a condition written before it"
 """The remedy for a value that cannot be cast."""
 
 
-def _not_valid(text: object, call: Call) -> ExpressionError:
-    shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
-    problem = f"is not a valid {sql_name(call.type)} in {shown}; {DROP_SUCH_ROWS}"
-    return ExpressionError(f"{text!r} {problem}").or_redacted(f"a text value {problem}")
+def _not_valid(text: pa.Scalar, call: Call) -> ExpressionError:
+    cast = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
+    problem = f"is not a valid {sql_name(call.type)} in {cast}; {DROP_SUCH_ROWS}"
+    return ExpressionError(f"{shown(text)} {problem}").or_redacted(f"a text value {problem}")
 
 
 def _trimmed(texts: pa.Array, blanks: str, pattern: str, call: Call) -> pa.Array:
@@ -50,7 +51,7 @@ def _refuse_bad(bad: NDArray[np.bool_], texts: pa.Array, call: Call) -> None:
     if places:
 
         def each(n: int) -> ExpressionError:
-            return _not_valid(texts[places[n]].as_py(), call)
+            return _not_valid(texts[places[n]], call)
 
         raise each(0).on_rows(places, each)
 
@@ -76,7 +77,7 @@ def whole_of(texts: pa.Array, call: Call) -> pa.Array:
     try:
         return digits.cast(call.type)
     except pa.ArrowInvalid:
-        raise _not_valid(texts[_first_that_fails(digits, call.type)].as_py(), call) from None
+        raise _not_valid(texts[_first_that_fails(digits, call.type)], call) from None
 
 
 def real_of(texts: pa.Array, call: Call) -> pa.Array:
@@ -90,7 +91,7 @@ def decimal_of(texts: pa.Array, call: Call) -> pa.Array:
     """Parse decimals, rounded half up. Arrow's parser refuses to round. Java accepts the digits of any alphabet."""
     made, bad = read_decimals(texts if is_ascii(texts) else mapped(texts, _plain_digit), call.type)
     if bad >= 0:
-        raise _not_valid(texts[bad].as_py(), call)
+        raise _not_valid(texts[bad], call)
     return made
 
 

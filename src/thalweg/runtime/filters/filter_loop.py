@@ -31,9 +31,10 @@ from thalweg.kernels.columns import concatenated
 from thalweg.kernels.compiling import compiled_by
 from thalweg.kernels.fabric import large_enough, run_routes
 from thalweg.kernels.lottery import Lottery
+from thalweg.kernels.user_error import cause_of, error_text
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import CompiledTree
-from thalweg.runtime.filters.failed_row import FailedRow, error_text, failed_row_error
+from thalweg.runtime.filters.failed_row import FailedRow, failed_row_error
 from thalweg.runtime.filters.loop_ledger import LoopLedger, Work
 from thalweg.runtime.filters.pool import Pool, SharedProfiles
 from thalweg.runtime.filters.recalled_order import RecalledOrder
@@ -322,7 +323,7 @@ class FilterLoop(Generic[BatchT]):
                 unknown.clear()
                 where = f"row {self._source_rows + start + row:,} (from 0) of {self._source}"
                 error = failed_row_error(self.chain.plan, part, row, raised, where, self.redact)
-                raise error from (None if self.redact else raised[0][1])
+                raise error from (None if self.redact else cause_of(raised[0][1]))
             texts = tuple((names[k], error_text(error, self.redact)) for k, error in raised)
             self._failures.append(FailedRow(start + row, texts))
         self.work.failed += len(done.failed)

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from thalweg.errors import FailedRowError, PlanError
 from thalweg.kernels.columns import filter_rows
-from thalweg.runtime.filters.failed_row import MOST_CHARACTERS, REMEDY_IN_SQL, FailedRow, cut
+from thalweg.kernels.shown_value import shown
+from thalweg.runtime.filters.failed_row import REMEDY_IN_SQL, FailedRow
 from thalweg.runtime.settings import FilterSettings
 
 ERRORS_COLUMN = "thalweg_errors"
@@ -112,9 +113,13 @@ def refuse_failed(batch: pa.RecordBatch, columns: Sequence[str], redact: bool) -
     failed = _failed(batch, columns)
     if failed is None:
         return batch.drop_columns(list(columns))
-    (row,) = failing(batch.slice(int(failed.argmax()), 1), columns, "errors").to_pylist()
-    what = "; ".join(f"condition {each['predicate']!r} raised {each['error']}" for each in row.pop("errors"))
-    values = ", ".join(f"{name}={cut(repr(value), MOST_CHARACTERS)}" for name, value in row.items())
+    row = failing(batch.slice(int(failed.argmax()), 1), columns, "errors")
+    errors = row.column("errors")[0].as_py()
+    what = "; ".join(f"condition {each['predicate']!r} raised {each['error']}" for each in errors)
+    rest = row.drop_columns(["errors"])
+    values = ", ".join(
+        f"{name}={shown(column[0])}" for name, column in zip(rest.schema.names, rest.columns, strict=True)
+    )
     raise FailedRowError(f"{what}. {NOT_DROPPED}; values: {'redacted' if redact else values}. {REMEDY_IN_SQL}")
 
 

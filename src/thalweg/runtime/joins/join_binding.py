@@ -18,6 +18,7 @@ from thalweg.errors import ExpressionError, PlanError, nearest, warn_user
 from thalweg.kernels.columns import can_be_gathered, plain, plain_schema
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.salt import Salt
+from thalweg.kernels.shown_value import shown
 from thalweg.kernels.window_chunks import Hashed, WordsOf
 from thalweg.kernels.window_store import ends_of
 from thalweg.optimizer.mesh.column_values import check_classified_type, kind_of
@@ -31,6 +32,8 @@ from thalweg.runtime.watermark import BEGINNING, END
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
 _UNITS = ("s", "ms", "us", "ns")
+MOST_KEY_CHARACTERS = 80
+"""The most characters of a key that an error shows."""
 TEXT_BYTES = 24.0
 """The assumed size of a text or a list."""
 
@@ -171,7 +174,7 @@ class JoinBinding:
         """Return the names and values of the keys of a row as text."""
         graph = self.plan.graph
         columns = dict.fromkeys(graph.column_of[c][alias] for c in graph.classes_of(alias))
-        return ", ".join(f"{column}={shown(batch.column(column)[row])}" for column in columns)
+        return ", ".join(f"{column}={shown(batch.column(column)[row], MOST_KEY_CHARACTERS)}" for column in columns)
 
     def _combined(self, words: list[Words]) -> Words:
         """Combine the words of several columns into one."""
@@ -350,18 +353,6 @@ def warn_of_tables_with_times(
 
 
 _WARNED: set[tuple[str, str]] = set()
-
-
-def shown(value: pa.Scalar) -> str:
-    """Return a key as readable text. Arrow does not check that text is UTF-8, and invalid text must not fail a join.
-
-    >>> shown(pa.scalar("a key")), shown(pa.scalar(b"a\\xff").cast(pa.binary()))
-    ("'a key'", "b'a\\\\xff'")
-    """
-    try:
-        return f"{value.as_py()!r:.80}"
-    except UnicodeDecodeError:
-        return f"{value.as_buffer().to_pybytes()!r:.80}"
 
 
 def _width(type_: pa.DataType) -> float:

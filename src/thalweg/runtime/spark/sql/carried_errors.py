@@ -9,7 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from thalweg.errors import FailedRowError
-from thalweg.runtime.filters.failed_row import MOST_MESSAGE_CHARACTERS, REMEDY_IN_SQL
+from thalweg.kernels.user_error import MOST_MESSAGE_CHARACTERS
+from thalweg.runtime.filters.failed_row import REMEDY_IN_SQL
 from thalweg.runtime.filters.outcome import NOT_DROPPED
 from thalweg.runtime.spark.joins.stream_watermarks import quoted
 from thalweg.runtime.spark.verdict_column import ERRORS_TYPE
