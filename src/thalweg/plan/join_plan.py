@@ -209,7 +209,7 @@ def _by_stream(value: T | Mapping[str, T], streams: tuple[str, ...]) -> Mapping[
 
 def window_join_plan(join: WindowJoin, *, timeless: bool = False) -> JoinPlan:
     """Return the plan of a join in a query. `timeless`: one stream is joined with tables, and its rows have the column
-    `no_time`. Neither their order nor their times matter, and rows without a time are joined too."""
+    `no_time`. Neither their order nor their times matter, but rows without a time are not joined."""
     residuals = tuple(
         Residual(c.text, tuple((ref.alias, ref.column) for ref in refs(c.expression)), c.expression)
         for c in join.residuals
@@ -250,7 +250,7 @@ def is_timeless(join: WindowJoin) -> bool:
 
 
 def no_time(source: QuerySource) -> str:
-    """Return the name of a column that has the same time in all rows."""
+    """Return the name of a column that has the same time in all rows that have a time."""
     return source.relation.unused("computed time")
 
 

@@ -230,6 +230,25 @@ def test_rows_without_a_time_are_lost_too() -> None:
     ]  # fmt: skip
 
 
+def test_rows_without_a_time_are_not_joined_with_tables() -> None:
+    """One stream with tables needs no window, but its rows need a time, as in any join."""
+    stamps = pa.array([DAY, None, DAY - timedelta(seconds=1), None], pa.timestamp("us"))
+    s = tw.session()
+    s.stream("a", pa.table({"ts": stamps, "id": [0, 1, 2, 3], "k": [1, 1, 1, 5]}), time="ts")
+    s.table("u", pa.table({"key": [1], "name": ["x"]}))
+    s.function("risky", lambda number: 1 / (number - 1) < 2, returns="boolean")
+    query = s.query("SELECT a.id, u.name FROM a, u WHERE a.k = u.key")
+    assert query.dataframe().to_pydict() == {"id": [0, 2], "name": ["x", "x"]}
+    assert "a: 2 rows without a time, not joined" in str(query.report())
+    assert lost(s, "SELECT a.id FROM a, u WHERE a.k = u.key") == [(1, "a: no time"), (3, "a: no time")]
+    # a condition that raises on a row that is not joined fails no query, and sets nothing aside
+    raising = s.query("SELECT a.id FROM a, u WHERE a.k = u.key AND risky(a.id)", on_error="dead-letter")
+    assert raising.dataframe()["id"].to_pylist() == [0, 2]
+    assert raising.failed().num_rows == 0
+    assert s.query("SELECT a.id FROM a, u WHERE a.k = u.key AND risky(a.id)").dataframe().num_rows == 2
+    assert s.query("SELECT id FROM a").dataframe().num_rows == 4, "without a join, no row needs a time"
+
+
 def test_a_column_named_lost_is_refused() -> None:
     s = tw.session()
     s.stream("a", pa.table({"ts": [DAY], "lost": [1]}), time="ts")

@@ -161,9 +161,10 @@ def lateness_ticks(branch: Branch, tick_ns: int | None = None) -> int:
     return branch.source.relation.lateness_us * 1000 // (tick_ns or tick_ns_of(branch))
 
 
-def at_no_time(batch: pa.RecordBatch, column: str) -> pa.RecordBatch:
-    """Add a column with the same time in all rows, for a join in which no row can be late."""
-    return batch.append_column(column, pa.array(np.zeros(batch.num_rows, "datetime64[us]")))
+def at_no_time(batch: pa.RecordBatch, column: str, time: str) -> pa.RecordBatch:
+    """Add a column with the same time in all rows that have a time, for a join in which no row can be late."""
+    missing = batch.column(time).is_null().to_numpy(zero_copy_only=False)
+    return batch.append_column(column, pa.array(np.zeros(batch.num_rows, "datetime64[us]"), mask=missing))
 
 
 class _Evaluating(Operator):

@@ -133,7 +133,7 @@ class LocalPlan:
         schema, join = late_schema(self._plan), join_of(self._root)
         empty = [pa.nulls(0, kind) for kind in schema.types]
         yield pa.RecordBatch.from_arrays(empty, schema=schema)
-        if isinstance(join, WindowJoin) and not is_timeless(join):
+        if isinstance(join, WindowJoin):
             self._late = []
             for batch in self._joined_rows(join, late=True):
                 yield from self._late_for_windows(schema)
@@ -245,7 +245,8 @@ class LocalPlan:
         for batch in rows:
             some = True
             if without_time:
-                batch = at_no_time(batch, no_time(source))
+                assert source.relation.time is not None
+                batch = at_no_time(batch, no_time(source), source.relation.time)
             yield batch
         if not some:
             branch = Branch.of(node)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import files, rows
@@ -52,3 +54,34 @@ def test_nothing_is_late_where_nothing_is_kept(spark: SparkSession) -> None:
         late = s.query(text).late()
         assert late.columns == ["ts", "k", "id", "lost"]
         assert late.count() == 0
+
+
+def test_rows_without_a_time_are_not_joined_with_tables(spark: SparkSession, tmp_path: Path) -> None:
+    given = rows([0, None, 2, None])
+    streams = files(tmp_path, {"a": [given.slice(0, 2), given.slice(2)]})
+    for name, data in (("finished", spark.createDataFrame(given)), ("stream", streams["a"].stream(spark))):
+        s = tw.session(spark)
+        s.stream("a", data, time="ts")
+        s.table("t", spark.createDataFrame(given.select(["k"]).slice(0, 1)))
+        query = s.query("SELECT a.id FROM a, t WHERE a.k = t.k")
+        assert [row["id"] for row in collected(query.dataframe(), tmp_path / name)] == [0, 2]
+        lost = [(row["a_id"], row["lost"]) for row in collected(query.late(), tmp_path / f"late {name}")]
+        assert lost == [(1, "a: no time"), (3, "a: no time")]
+    grouped = session_of(spark, given).query("SELECT count(*) AS n FROM a WHERE id < 3 GROUP BY TUMBLE(1 MINUTE)")
+    assert [(row["id"], row["lost"]) for row in grouped.late().toArrow().to_pylist()] == [(1, "a: no time")]
+
+
+def session_of(spark: SparkSession, given: pa.Table) -> tw.Session:
+    s = tw.session(spark)
+    s.stream("a", spark.createDataFrame(given), time="ts")
+    return s
+
+
+def collected(df: DataFrame, folder: Path) -> list[dict[str, Any]]:
+    """The rows of a DataFrame, or of a stream that runs once, in the order of their first column."""
+    if df.isStreaming:
+        writer = df.writeStream.option("checkpointLocation", f"{folder} checkpoint").trigger(availableNow=True)
+        writer.start(str(folder), "parquet").awaitTermination()
+        df = df.sparkSession.read.parquet(str(folder))
+    found: list[dict[str, Any]] = df.toArrow().to_pylist()
+    return sorted(found, key=lambda row: [value for name, value in row.items() if name.endswith("id")])

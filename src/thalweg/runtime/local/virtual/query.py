@@ -144,7 +144,10 @@ class StreamScan(Scanning):
             if latest is not None:
                 latest *= TICK_NS[times.type.unit]
                 self._latest_ns = latest if self._latest_ns is None else max(latest, self._latest_ns)
-        return at_no_time(batch, self._no_time) if self._no_time else batch
+        if not self._no_time:
+            return batch
+        assert self._source.relation.time is not None
+        return at_no_time(batch, self._no_time, self._source.relation.time)
 
     def windows(self) -> tuple[int, int]:
         """Return the rows and bytes of the window of rows."""

@@ -107,7 +107,7 @@ class SparkPlan:
         return df.select(*(F.col(quoted(name)) for name in (*failed_columns(self._plan), column)))
 
     def late(self) -> DataFrame:
-        """Return the rows that arrive too late to be joined, or have no time."""
+        """Return the rows that arrive too late to be joined, or have no time and would be joined or grouped."""
         schema, join = late_schema(self._plan), join_of(self._root)
         if isinstance(join, WindowJoin):
             df = self._adaptive.join(join, self._frames(join), late=True)
@@ -121,8 +121,12 @@ class SparkPlan:
         (stream,) = self._plan.query.streams
         names = {late_column(self._plan, stream.alias, name): name for name in self._plan.scan(stream.alias).columns}
         columns = [F.col(quoted(name)).alias(late) for late, name in names.items()]
-        none = self._data[stream.alias].select(*columns, F.lit(None).cast("string").alias(LOST))
-        return none.filter(F.lit(False))  # nothing is kept, so nothing is late
+        if join is None and self._plan.query.grouping is None:
+            lost = self._data[stream.alias].filter(F.lit(False))  # no row needs a time
+        else:
+            (branch,) = (node for node in self._plan.branches if Branch.of(node).alias == stream.alias)
+            lost = self._rows(branch).filter(F.col(quoted(str(stream.relation.time))).isNull())
+        return lost.select(*columns, F.lit(f"{stream.alias}: no time").alias(LOST))
 
     def _failed(self, column: str) -> DataFrame:
         node = self._plan.result

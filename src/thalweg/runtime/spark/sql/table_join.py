@@ -17,12 +17,15 @@ from thalweg.runtime.spark.sql.columns import built_in
 
 
 def join_tables(frames: Mapping[str, DataFrame], join: TableJoin) -> DataFrame:
-    """Join a stream with tables. Columns are named `<alias>_<column>`, as in a windowed join; the stream is first."""
+    """Join a stream with tables, without rows that have no time. Columns are named `<alias>_<column>`, as in a windowed
+    join; the stream is first."""
     keys = {key for e in join.equalities for key in (e.one, e.other)}
     renamed = {}
     for scan in sorted(map(Branch.of, join.inputs), key=lambda scan: not scan.source.relation.is_stream):
         own = {column for alias, column in keys if alias == scan.alias}
         df = _with_hidden_keys(frames[scan.alias], own, [c.expression for c in scan.conditions])
+        if (time := scan.source.relation.time) is not None:
+            df = df.filter(F.col(quoted(time)).isNotNull())
         renamed[scan.alias] = df.select(*(F.col(quoted(name)).alias(f"{scan.alias}_{name}") for name in df.columns))
     conditions = [F.col(quoted("_".join(e.one))) == F.col(quoted("_".join(e.other))) for e in join.equalities]
     conditions += [built_in(c.expression, lambda ref: column_of(ref, True)) for c in join.residuals]
