@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -22,10 +23,11 @@ from thalweg.optimizer.local_time_minimization import (
     fastest,
     local_time_minimization,
     longest_time,
+    longest_times,
     required,
 )
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of, to_text
+from thalweg.plan.join_shape import Shape, nodes_of, sorted_text, streams_of, to_text
 
 NAMES = "abcdef"
 
@@ -217,10 +219,58 @@ def test_a_chain_has_as_many_trees_as_the_catalan_number(n: int, count: int) -> 
 
 
 def test_streams_that_keep_up_have_equal_estimates() -> None:
-    """The first tree is returned, whatever rounding does."""
-    streams = {name: Arriving(rate) for name, rate in zip("abcd", (0.7, 0.3, 0.11, 0.23), strict=True)}
+    """The tree whose text comes first is returned, whatever rounding does and in whatever order streams are given."""
+    rates = dict(zip("abcd", (0.7, 0.3, 0.11, 0.23), strict=True))
     joins = JoinCosts(tuple("abcd"), {("a", "b"): 0.1, ("b", "c"): 0.7, ("c", "d"): 0.3})
-    assert local_rate_maximization(streams, joins, 7.0) == ("a", ("b", ("c", "d")))
+    for names in itertools.permutations("abcd"):
+        streams = {name: Arriving(rates[name]) for name in names}
+        assert sorted_text(local_rate_maximization(streams, joins, 7.0)) == "(((a b) c) d)"
+        assert sorted_text(local_time_minimization(streams, joins, 5.0)) == "(((a b) c) d)"
+
+
+def cpu_of(seed: int) -> Callable[[Sequence[frozenset[str]]], float]:
+    """A random CPU time of each join, of few values, so that sums are often equal."""
+    return lambda parts: float(random.Random(f"{seed} {sorted(map(sorted, parts))}").choice([1, 2, 3, 7]))
+
+
+def cpu_of_tree(tree: Shape, cpu: Callable[[Sequence[frozenset[str]]], float]) -> float:
+    return sum(cpu([frozenset(streams_of(part)) for part in node]) for node in nodes_of(tree))
+
+
+@given(drawn_joins(), st.floats(0.1, 100.0), st.integers(0, 1000))
+@examples(25, long=250)
+def test_cpu_time_decides_between_equal_rates(join: Drawn, t: float, seed: int) -> None:
+    cpu = cpu_of(seed)
+    trees = without_avoidable_products(list(join.streams), join.pairs)
+    rates = {tree: halved_rate(join.joins, tree, join.streams, t) for tree in trees}
+    chosen = local_rate_maximization(join.streams, join.joins, t, cpu=cpu)
+    limit = max(rates.values()) * 0.99
+    assert rates[chosen] >= limit * (1 - 1e-6)
+    parts = {part: halved_rate(join.joins, part, join.streams, t) for tree in trees for part in nodes_of(tree)}
+    best: dict[frozenset[str], float] = {}
+    for part, rate in parts.items():
+        of = frozenset(streams_of(part))
+        best[of] = max(rate, best.get(of, 0.0))
+    equal = [
+        tree for tree in trees
+        if all(parts[part] >= best[frozenset(streams_of(part))] * (1 - 1e-12) for part in nodes_of(tree))
+    ]  # fmt: skip
+    assert cpu_of_tree(chosen, cpu) <= min(cpu_of_tree(tree, cpu) for tree in equal)
+
+
+@given(drawn_joins(), st.floats(1.0, 10_000.0), st.integers(0, 1000))
+@examples(25, long=250)
+def test_cpu_time_decides_between_equal_times(join: Drawn, results: float, seed: int) -> None:
+    cpu = cpu_of(seed)
+    endless = {name: replace(stream, rows=math.inf) for name, stream in join.streams.items()}
+    trees = without_avoidable_products(list(endless), join.pairs)
+    times = {tree: longest_time(required(tree, endless, join.joins, results)) for tree in trees}
+    assert longest_times(trees, endless, join.joins, results) == times
+    chosen = local_time_minimization(endless, join.joins, results, cpu=cpu)
+    # within 1 %, apart from trees at the limit, which rounding decides
+    sure = [tree for tree in trees if times[tree] <= min(times.values()) * (1.01 - 1e-6)]
+    assert times[chosen] <= min(times.values()) * (1.01 + 1e-6)
+    assert cpu_of_tree(chosen, cpu) <= min(cpu_of_tree(tree, cpu) for tree in sure)
 
 
 TWO = {"a": Arriving(1.0, 10), "b": Arriving(1.0, 10)}

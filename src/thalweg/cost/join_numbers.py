@@ -102,7 +102,7 @@ class JoinNumbers:
                 (alias,) = part
                 self._memo[key] = self.rates[alias]
             else:
-                self._memo[key] = sum(self.found_by(alias, part) for alias in part)
+                self._memo[key] = sum(self.found_by(alias, part) for alias in sorted(part))
         return self._memo[key]  # type: ignore[no-any-return]
 
     def found_by(self, alias: str, part: Part) -> Number:
@@ -147,7 +147,7 @@ class JoinNumbers:
         if key not in self._memo:
             f, each = self.functions, self.batches_per_second / len(self.graph.aliases)
             total: Number = 0.0
-            for alias in part:
+            for alias in sorted(part):
                 batches = f.minimum(each, self.rates[alias])
                 found = self.found_by(alias, part) / f.maximum(batches, 1e-300)
                 total = total + (batches if len(part) == 1 else batches * -f.expm1(-found))
@@ -162,7 +162,7 @@ class JoinNumbers:
         for members in self.graph.column_of:
             joined = {alias: frozenset([alias]) for alias in members}
             given = [pair for pair in self.shares if all(alias in members for alias in pair)]
-            for one, other in sorted(given, key=self._mean_share, reverse=True):
+            for one, other in sorted(given, key=lambda pair: (-self._mean_share(pair), sorted(pair))):
                 for a in joined[one]:
                     for b in joined[other] - joined[one]:
                         pair = (a, b) if aliases.index(a) < aliases.index(b) else (b, a)
@@ -183,7 +183,8 @@ class JoinNumbers:
         joined = [{alias: frozenset([alias]) for alias in members} for members in graph.column_of]
         # the largest first: if the values of a column are among those of another, equalities with it imply the others;
         # keys of several columns before all, because their parts are not known one by one
-        for one, other in sorted(pairs, key=lambda pair: (-len(graph.shared(*pair)), -float(np.mean(shares[pair])))):
+        mean = {pair: float(np.mean(shares[pair])) for pair in pairs}
+        for one, other in sorted(pairs, key=lambda pair: (-len(graph.shared(*pair)), -mean[pair], sorted(pair))):
             shared = graph.shared(one, other)
             new = [c for c in shared if other not in joined[c][one]]
             for c in new:

@@ -2,36 +2,37 @@
 
 Answers: the plans that were considered with what is expected of each, and which one is chosen for an objective.
 How: every quantity is drawn several times from what is known of it. The plan with the least mean regret is chosen: the
-mean, over all draws, of how many times its score exceeds the best one. With exact numbers this is the best plan.
+mean, over all draws, of how many times its score exceeds the best one. With exact numbers this is the best plan. Of
+plans that are equal in it (`ties`), the one with the least CPU time is chosen, then the one with the least memory.
 Numbers are those of one bucket, which is joined by one worker; what is expected is shown for all buckets together.
 Guarantee: with up to `ALL_PLANS` streams, all plans are compared (`search_plans.all_plans`). With more, the candidates
 are the cheapest plan for the expected values, which is exact (`cheapest_plan`), keeping nothing, and keeping one pair.
+The choice does not depend on the order in which streams, equalities and their sides are written.
 Cost: each join that occurs in a candidate is evaluated once for all draws.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from thalweg.cost.join_bytes import limited_bytes, plan_bytes
-from thalweg.cost.join_numbers import Number, Part
+from thalweg.cost.join_numbers import Number
 from thalweg.cost.join_work import NodeTimes
-from thalweg.optimizer.heuristic_plan import heuristic_plan
+from thalweg.optimizer.heuristic_plan import heuristic_plan, heuristic_scores
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, neighbors
 from thalweg.optimizer.plan_scores import Numbers, PlanScores, PlanWork, caution, plan_text
 from thalweg.optimizer.search_plans import all_plans, cheapest_plan
+from thalweg.optimizer.ties import ROUNDING, TIES, ranked
 from thalweg.plan.estimate import Origin, weakest
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of
-from thalweg.plan.objective import LEAST_CPU, Objective
+from thalweg.plan.join_shape import Shape, in_order, sorted_text
+from thalweg.plan.objective import LEAST_CPU, LOCAL_RATE, Objective
 
 ALL_PLANS = 5
 """With up to this many streams, all plans are compared."""
-TIES = 0.001
-"""Scores that differ by a smaller share are equal; then the CPU time decides."""
 LEVEL = 0.9
 
 
@@ -74,6 +75,11 @@ class Candidate:
     """What the objective compares, at the expected values; less is better."""
     regret: float
     """By how many times its score exceeds that of the best plan, on average over the draws; 1 is the best."""
+    cpu_regret: float
+    """By how many times its CPU time exceeds the least one, on average over the draws."""
+    searched: float | None = None
+    """What the search of the objective estimates: the results by a time, or a time. None: it does not find such a
+    plan, or the objective has no search."""
     fits: bool = True
     """Whether the upper end of its memory is within the limit, in which tables do not count."""
 
@@ -81,6 +87,11 @@ class Candidate:
     def plan(self) -> str:
         """The plan as the argument `plan=` takes it."""
         return plan_text(self.shape)
+
+    @property
+    def cpu_weighted(self) -> float:
+        """Its CPU time as it is compared: a plan that keeps sub-joins must save some."""
+        return self.cpu_regret * caution(self.shape, LEAST_CPU)
 
     @property
     def cpu(self) -> float:
@@ -116,6 +127,27 @@ class PlanChoice:
         """The plan that is chosen."""
         return self.candidates[0]
 
+    @property
+    def compared(self) -> tuple[Candidate, ...]:
+        """The candidates that could have been chosen: those within the memory limit if there are any, and of these the
+        ones that the search of the objective finds."""
+        found = [each for each in self.candidates if each.fits or self.over_memory]
+        return tuple([each for each in found if each.searched is not None] or found)
+
+    @property
+    def equal(self) -> tuple[Candidate, ...]:
+        """The candidates that are as good as the chosen one in what the choice is by, which is one of them."""
+        limit = min(map(self.first, self.compared)) * (1.0 + TIES)
+        return tuple(each for each in self.compared if self.first(each) <= limit)
+
+    def first(self, candidate: Candidate) -> float:
+        """Return the number that candidates are compared by first, less is better."""
+        if self.over_memory:
+            return candidate.bytes
+        if candidate.searched is not None:
+            return 1.0 / candidate.searched if self.objective.search == LOCAL_RATE else candidate.searched
+        return candidate.cpu_weighted if self.objective == LEAST_CPU else candidate.regret
+
 
 def choose_plan(
     estimates: JoinEstimates, objective: Objective = LEAST_CPU, *, max_bytes: float = math.inf, seed: int = 0
@@ -131,10 +163,12 @@ def choose_plan(
         return np.broadcast_to(number, steady.shape)
 
     results = Band.of(of_draws(steady.numbers.rate(whole))).times(estimates.buckets)
-    found: Shape | None = None
+    searched: Mapping[Shape, float] = {}
     if objective.search is not None and results.value > 0:  # without results, a heuristic has nothing to compare
-        found = heuristic_plan(estimates, objective)
-        shapes += [found] if _joins(found) not in map(_joins, shapes) else []
+        if not complete:
+            found = in_order(heuristic_plan(estimates, objective), estimates.graph.aliases)
+            shapes += [found] if found not in shapes else []
+        searched = heuristic_scores(estimates, objective, shapes)
     score = PlanScores(objective, estimates, drawn, steady, shapes)
     scores = [score(shape) for shape in shapes]
     loads = [steady.ns(shape) / 1e9 for shape in shapes]
@@ -146,25 +180,25 @@ def choose_plan(
     bands = (Band.of_each(each) for each in (loads, sizes, limited))
     candidates = []
     for shape, own, cost, load, memory, limit in zip(shapes, scores, loads, *bands, strict=True):
-        regret = float(np.mean(_ratio(own, least)))
-        cpu = float(np.mean(cost / least_load)) * caution(shape, LEAST_CPU)
-        rank = cpu if objective == LEAST_CPU else round(regret / TIES) * TIES
-        fits = limit.high <= max_bytes
-        all_load, all_memory = load.times(estimates.buckets), memory.times(estimates.buckets)
-        candidate = Candidate(shape, all_load, all_memory, float(own[0]), regret, fits)
-        candidates.append((candidate, (not fits, rank, cpu)))
-    over = not any(candidate.fits for candidate, _ in candidates)
-    if over:
-        candidates.sort(key=lambda each: each[0].memory.value)
-    else:
-        candidates.sort(key=lambda each: each[1])
-    ranked = tuple(candidate for candidate, _ in candidates)
-    if found is not None and not over:
-        chosen = _joins(found)
-        ranked = tuple(sorted(ranked, key=lambda candidate: _joins(candidate.shape) != chosen))
+        candidates.append(Candidate(
+            shape, load.times(estimates.buckets), memory.times(estimates.buckets), float(own[0]),
+            float(np.mean(_ratio(own, least))), float(np.mean(cost / least_load)), searched.get(shape),
+            limit.high <= max_bytes,
+        ))  # fmt: skip
+    over = not any(candidate.fits for candidate in candidates)
     origin = weakest(estimate.origin for estimate in estimates.quantities.values())
     shares = {pair: float(share) for pair, share in estimates.numbers(estimates.expected()).shares.items()}
-    return PlanChoice(objective, ranked, results, origin, over, complete, shares)
+    listed = PlanChoice(objective, tuple(candidates), results, origin, over, complete, shares)
+    return replace(listed, candidates=tuple(_from_the_best(listed)))
+
+
+def _from_the_best(choice: PlanChoice) -> Iterator[Candidate]:
+    """Yield the candidates of a choice, the chosen one first and those that could not have been chosen last."""
+    numbers = [(choice.first, TIES), (lambda each: each.cpu_weighted, ROUNDING), (lambda each: each.bytes, ROUNDING)]
+    compared = choice.compared
+    rest = [each for each in choice.candidates if each not in compared]
+    for some in (compared, [each for each in rest if each.fits], [each for each in rest if not each.fits]):
+        yield from ranked(some, numbers, lambda each: sorted_text(each.shape))
 
 
 def candidate_plans(estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers]) -> tuple[list[Shape], bool]:
@@ -173,17 +207,12 @@ def candidate_plans(estimates: JoinEstimates, drawn: Mapping[Quantity, Numbers])
     if len(graph.aliases) <= ALL_PLANS:
         return list(all_plans(graph)), True
     numbers = estimates.numbers({quantity: float(values[0]) for quantity, values in drawn.items()})
-    cheapest, _ = cheapest_plan(graph, NodeTimes(numbers))
+    cheapest, _ = cheapest_plan(graph, NodeTimes(numbers), lambda shape: float(plan_bytes(shape, numbers)))
     found: dict[Shape, None] = {graph.aliases: None, cheapest: None}
     for pair in neighbors(graph):
         rest = tuple(alias for alias in graph.aliases if alias not in pair)
-        found[(pair, *rest)] = None
+        found[in_order((pair, *rest), graph.aliases)] = None
     return list(found), False
-
-
-def _joins(shape: Shape) -> frozenset[Part]:
-    """Return the sets of streams that a plan joins, which do not depend on the order of inputs."""
-    return frozenset(frozenset(streams_of(node)) for node in ([] if isinstance(shape, str) else nodes_of(shape)))
 
 
 def _ratio(scores: Numbers, least: Numbers) -> Numbers:

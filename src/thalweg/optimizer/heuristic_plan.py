@@ -8,15 +8,19 @@ that is found without them.
 
 from __future__ import annotations
 
-from thalweg.cost.join_work import COSTS
+from collections.abc import Iterable
+from dataclasses import replace
+
+from thalweg.cost.join_work import COSTS, NodeTimes
 from thalweg.cost.operator_costs import Costs
-from thalweg.cost.rate import Arriving, JoinCosts
+from thalweg.cost.rate import Arriving, JoinCosts, halved_results
 from thalweg.errors import PlanError
 from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.optimizer.local_rate_maximization import local_rate_maximization
-from thalweg.optimizer.local_time_minimization import local_time_minimization
+from thalweg.optimizer.local_time_minimization import local_time_minimization, longest_times
 from thalweg.optimizer.plan_scores import results_of_bucket
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.join_shape import Shape, nodes_of
 from thalweg.plan.objective import LOCAL_RATE, LOCAL_TIME, Objective
 
 MOST_FOR_TIME = 8
@@ -27,6 +31,27 @@ LEAST_RATE = 1e-9
 
 def heuristic_plan(estimates: JoinEstimates, objective: Objective) -> Shape:
     """Return the tree that the heuristic of an objective finds. Raises PlanError if there are too many streams."""
+    graph, streams, joins = _of_paper(estimates, objective)
+    cpu = NodeTimes(estimates.numbers(estimates.expected()))
+    if objective.search == LOCAL_RATE:
+        return local_rate_maximization(streams, joins, objective.seconds, graph, cpu)
+    return local_time_minimization(streams, joins, results_of_bucket(objective, estimates), graph, cpu)
+
+
+def heuristic_scores(estimates: JoinEstimates, objective: Objective, shapes: Iterable[Shape]) -> dict[Shape, float]:
+    """Return what the heuristic estimates of those plans that are trees of joins of two inputs: the results by the time
+    of the objective, or the time until it has its results. Raises PlanError if there are too many streams."""
+    _, streams, joins = _of_paper(estimates, objective)
+    trees = [shape for shape in shapes if all(len(node) == 2 for node in nodes_of(shape))]
+    if objective.search == LOCAL_RATE:
+        return {shape: halved_results(replace(joins, shape=shape), streams, objective.seconds) for shape in trees}
+    return longest_times(trees, streams, joins, results_of_bucket(objective, estimates))
+
+
+def _of_paper(
+    estimates: JoinEstimates, objective: Objective
+) -> tuple[JoinGraph, dict[str, Arriving], JoinCosts]:  # fmt: skip
+    """Return the join in the terms of the paper, with the streams in the order of their names."""
     numbers, graph = estimates.numbers(estimates.expected()), estimates.graph
     if objective.search == LOCAL_TIME and len(graph.aliases) > MOST_FOR_TIME:
         raise PlanError(
@@ -35,13 +60,10 @@ def heuristic_plan(estimates: JoinEstimates, objective: Objective) -> Shape:
         )
     streams = {
         alias: Arriving(max(float(numbers.rates[alias]), LEAST_RATE), window=estimates.seconds.get(alias, float("inf")))
-        for alias in graph.aliases
+        for alias in sorted(graph.aliases)
     }
     row_ns = COSTS.arrivals + COSTS.kept_arrivals + COSTS.indexed + COSTS.probes
     costs = Costs(move=row_ns / 1e9, result=COSTS.results / 1e9)
     classes = tuple(frozenset(members) for members in graph.column_of if len(members) > 2)
     shares = {pair: min(float(share), 1.0) for pair, share in numbers.shares.items()}
-    joins = JoinCosts(graph.aliases, shares, costs, classes=classes)
-    if objective.search == LOCAL_RATE:
-        return local_rate_maximization(streams, joins, objective.seconds, graph)
-    return local_time_minimization(streams, joins, results_of_bucket(objective, estimates), graph)
+    return graph, streams, JoinCosts(tuple(streams), shares, costs, classes=classes)

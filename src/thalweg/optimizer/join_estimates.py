@@ -167,6 +167,7 @@ def join_estimates(
             rows = known.about(Rows(relation))
             if rows is not None:
                 held[alias] = quantities["held", alias] = rows if share is None else rows * share
+
     def distinct(alias: str, column: str) -> Estimate | None:
         return known.about(DistinctValues(relations.get(alias, alias), column))
 
@@ -185,7 +186,7 @@ def neighbors(graph: JoinGraph) -> list[tuple[str, str]]:
 
 def needed_pairs(graph: JoinGraph, known: Container[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the pairs whose shares must be known: all but those that others of the same class imply. Known ones are
-    preferred.
+    preferred, then those whose names come first.
 
     >>> needed_pairs(JoinGraph.of([("a", "k", "b", "k"), ("a", "k", "c", "k")]), known=[("b", "c")])
     [('b', 'c'), ('a', 'b')]
@@ -194,7 +195,7 @@ def needed_pairs(graph: JoinGraph, known: Container[tuple[str, str]]) -> list[tu
     for members in graph.column_of:
         joined = {alias: frozenset([alias]) for alias in members}
         pairs = [pair for pair in neighbors(graph) if all(alias in members for alias in pair)]
-        for one, other in sorted(pairs, key=lambda pair: pair not in known):
+        for one, other in sorted(pairs, key=lambda pair: (pair not in known, sorted(pair))):
             if other not in joined[one]:
                 needed[one, other] = None
                 both = joined[one] | joined[other]

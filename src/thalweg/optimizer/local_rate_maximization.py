@@ -6,10 +6,13 @@ and 4). From the leaves up, the best tree of each set of streams is kept, as in 
 programming.
 Guarantee: of all trees without avoidable products, the one with the highest estimate. The estimate of a join grows with
 the rates of its inputs, so the best tree consists of best parts; this needs costs that depend on the streams of both
-inputs only, and not on the trees below them. Of trees with the same estimate, the first is returned. The estimate
-itself is poor: streams that keep up have equal estimates in all trees, of 1/2^(n-1) of the results (`cost/rate.py`).
+inputs only, and not on the trees below them. The estimate itself is poor: streams that keep up have equal estimates in
+all trees, of 1/2^(n-1) of the results (`cost/rate.py`). So of the trees whose estimate is equal to the best (`ties`),
+the one with the least CPU time is returned, if that is known, and then the one whose sorted text comes first; trees
+are considered whose parts are the best ones, or equal to these and cheapest.
 `cost/fluid.py` is the model that chooses plans; this heuristic is kept to compare with the paper.
-Cost: one estimate per pair of connected sets of streams: O(n^3) for a chain, O(3^n) if all streams are connected.
+Cost: one estimate per pair of connected sets of streams: O(n^3) for a chain, O(3^n) if all streams are connected; up to
+four if the best tree of a set is not the cheapest of those that are equal to it.
 Differs from the paper: the paper does not say which trees are compared; here they are all binary trees, also bushy
 ones, with products only between streams that no condition connects. Windows and numbers of rows have no influence on
 the estimate, as in the paper.
@@ -30,23 +33,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from thalweg.cost.operator_costs import Costs
 from thalweg.cost.rate import Arriving, JoinCosts, halved_rate, join_rate
 from thalweg.errors import PlanError
 from thalweg.optimizer.binary_trees import BinaryTrees, costs_of
+from thalweg.optimizer.search_plans import NodeCost
+from thalweg.optimizer.ties import ROUNDING, TIES
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, to_text
+from thalweg.plan.join_shape import Shape, sorted_text, to_text
 
 __all__ = ["Arriving", "Costs", "JoinCosts", "local_rate_maximization", "to_text"]
 
-EQUAL = 1e-9
-"""Estimates that differ by at most this share are equal: their order would be that of rounding errors."""
+
+class _Found(NamedTuple):
+    """A tree of a set of streams."""
+
+    rate: float
+    cpu: float
+    tree: Shape
 
 
 def local_rate_maximization(
-    streams: Mapping[str, Arriving], joins: JoinCosts, t: float, graph: JoinGraph | None = None
-) -> Shape:
+    streams: Mapping[str, Arriving], joins: JoinCosts, t: float, graph: JoinGraph | None = None,
+    cpu: NodeCost | None = None,
+) -> Shape:  # fmt: skip
     """Return the tree with the highest estimated rate until a time.
 
     Parameters
@@ -60,6 +72,8 @@ def local_rate_maximization(
         The time until which results count, in time units.
     graph
         The join graph; None to connect the pairs of streams that have a selectivity.
+    cpu
+        The CPU time of a join of these inputs, which decides between trees with equal estimates; None: unknown.
 
     Returns
     -------
@@ -81,17 +95,37 @@ def local_rate_maximization(
     if not 0.0 < t < math.inf:
         raise PlanError(f"t={t!r}: the time until which results count must be above 0 and finite")
     trees = BinaryTrees.of_join(streams, joins, graph)
-    best: dict[int, tuple[float, Shape]] = {}
+    best: dict[int, list[_Found]] = {}
     share = {part: joins.selectivity(trees.names(part)) for part in trees.parts()}
+    names = {part: frozenset(trees.names(part)) for part in share}
     for part, pairs in trees.splits():
+        found: list[_Found] = []
         if not pairs:
             (alias,) = trees.names(part)
-            best[part] = halved_rate(joins, alias, streams, t), alias
+            found.append(_Found(halved_rate(joins, alias, streams, t), 0.0, alias))
         for left, right in pairs:
-            tree = best[left][1], best[right][1]
             within = share[left] * share[right]
             between = share[part] / within if within else 0.0
-            rate = join_rate(best[left][0], best[right][0], between, costs_of(joins, tree), t / 2.0)
-            if part not in best or rate > best[part][0] * (1.0 + EQUAL):
-                best[part] = rate, tree
-    return best[trees.all][1]
+            own = 0.0 if cpu is None else cpu((names[left], names[right]))
+            for one in best[left]:
+                for other in best[right]:
+                    tree = one.tree, other.tree
+                    rate = join_rate(one.rate, other.rate, between, costs_of(joins, tree), t / 2.0)
+                    found.append(_Found(rate, own + one.cpu + other.cpu, tree))
+        best[part] = _best(found, ROUNDING if cpu is None else TIES)
+    return best[trees.all][-1].tree
+
+
+def _best(found: list[_Found], share: float) -> list[_Found]:
+    """Return the tree with the highest rate and, last, the cheapest of those that differ from it by at most a share;
+    one if these are the same."""
+    highest = max(each.rate for each in found)
+    fast = _cheapest([each for each in found if each.rate * (1.0 + ROUNDING) >= highest])
+    cheap = _cheapest([each for each in found if each.rate * (1.0 + share) >= highest])
+    return [fast] if cheap is fast else [fast, cheap]
+
+
+def _cheapest(found: list[_Found]) -> _Found:
+    limit = min(each.cpu for each in found) * (1.0 + ROUNDING)
+    equal = [each for each in found if each.cpu <= limit]
+    return equal[0] if len(equal) == 1 else min(equal, key=lambda each: sorted_text(each.tree))

@@ -7,9 +7,11 @@ that a point needs is this number divided by its rate: the rate of a stream, and
 rate maximization. The time of a tree is the longest time of its points (`longest_time`, the paper's `max`), and the
 tree with the shortest time is the best (`fastest`, the paper's `min`).
 Guarantee: of all trees without avoidable products, the one with the shortest time by this estimate, if costs depend on
-the streams of both inputs only. Of trees with the same estimate, the first is returned.
-Cost: for each set of streams and depth in the tree, the trees of which no other is better both in its own time and in
-its longest time. Usually these are one or two, so the cost is that of local rate maximization times the depth.
+the streams of both inputs only. Of trees whose estimate is equal to the shortest (`ties`), the one with the least CPU
+time is returned, if that is known, and then the one whose sorted text comes first.
+Cost: for each set of streams and depth in the tree, the trees of which no other is better in its own time, in its
+longest time and in CPU time. Usually these are one or two, so the cost is that of local rate maximization times the
+depth.
 Differs from the paper:
 
 - It prints square roots over phi, the selectivities and |A|, or |B| |C|, for what A and the join of B and C must
@@ -46,16 +48,16 @@ from thalweg.cost.operator_costs import Costs
 from thalweg.cost.rate import Arriving, JoinCosts, NodeCosts, halved_rate
 from thalweg.errors import PlanError
 from thalweg.optimizer.binary_trees import BinaryTrees, costs_of
+from thalweg.optimizer.search_plans import NodeCost
+from thalweg.optimizer.ties import ROUNDING, TIES, ranked
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, streams_of, to_text
+from thalweg.plan.join_shape import Shape, sorted_text, streams_of, to_text
 
 __all__ = [
-    "Arriving", "Costs", "Info", "JoinCosts", "fastest", "local_time_minimization", "longest_time", "required",
-    "to_text",
+    "Arriving", "Costs", "Info", "JoinCosts", "fastest", "local_time_minimization", "longest_time", "longest_times",
+    "required", "to_text",
 ]  # fmt: skip
 
-EQUAL = 1e-9
-"""Times that differ by at most this share are equal: their order would be that of rounding errors."""
 HALVINGS = 200
 
 
@@ -73,6 +75,8 @@ class Info:
     rate: float
     time: float
     inputs: tuple[Info, ...] = ()
+    cpu: float = 0.0
+    """The CPU time of its joins, if it is known."""
 
 
 def longest_time(info: Info) -> float:
@@ -80,24 +84,25 @@ def longest_time(info: Info) -> float:
     return max(info.time, *(longest_time(below) for below in info.inputs), 0.0)
 
 
-def fastest(forest: Iterable[Info]) -> Info | None:
-    """Return the tree whose longest time is shortest, None if there is no tree (the paper's `min`, corrected).
+def fastest(forest: Iterable[Info], equal: float = ROUNDING) -> Info | None:
+    """Return the tree whose longest time is shortest, None if there is no tree (the paper's `min`, corrected). `equal`:
+    the share by which times differ that are equal, so that the CPU time decides.
 
     >>> slow, quick = Info("a", 10.0, 1.0, 10.0), Info("b", 10.0, 5.0, 2.0)
     >>> fastest([slow, quick]).point, fastest([])
     ('b', None)
     """
-    best, shortest = None, math.inf
-    for tree in forest:
-        time = longest_time(tree)
-        if best is None or time < shortest * (1.0 - EQUAL):
-            best, shortest = tree, time
-    return best
+    return next(ranked(forest, [(longest_time, equal), (lambda tree: tree.cpu, ROUNDING)], _text), None)
+
+
+def _text(tree: Info) -> str:
+    return sorted_text(tree.point)
 
 
 def local_time_minimization(
-    streams: Mapping[str, Arriving], joins: JoinCosts, results: float, graph: JoinGraph | None = None
-) -> Shape:
+    streams: Mapping[str, Arriving], joins: JoinCosts, results: float, graph: JoinGraph | None = None,
+    cpu: NodeCost | None = None,
+) -> Shape:  # fmt: skip
     """Return the tree with the shortest estimated time until a number of results.
 
     Parameters
@@ -111,6 +116,8 @@ def local_time_minimization(
         The number of results that are needed as soon as possible.
     graph
         The join graph; None to connect the pairs of streams that have a selectivity.
+    cpu
+        The CPU time of a join of these inputs, which decides between trees with equal estimates; None: unknown.
 
     Returns
     -------
@@ -130,12 +137,12 @@ def local_time_minimization(
     ('a', ('b', 'c'))
     """
     trees = BinaryTrees.of_join(streams, joins, graph)
-    estimates = _Estimates(streams, joins, results)
+    estimates = _Estimates(streams, joins, results, cpu)
     splits = dict(trees.splits())
     fronts: dict[tuple[int, int], list[Info]] = {}
 
     def front(part: int, depth: int) -> list[Info]:
-        """Return the trees of a part of which no other is better in both its own time and its longest time."""
+        """Return the trees of a part of which no other is better in its own time, its longest time and CPU time."""
         if (part, depth) not in fronts:
             fronts[part, depth] = _not_dominated(candidates(part, depth))
         return fronts[part, depth]
@@ -148,7 +155,7 @@ def local_time_minimization(
                 for other in front(right, depth + 1):
                     yield estimates.join(one, other, depth)
 
-    best = fastest(front(trees.all, 0))
+    best = fastest(front(trees.all, 0), ROUNDING if cpu is None else TIES)
     assert best is not None, "a join of streams has at least one tree"
     return best.point
 
@@ -172,15 +179,21 @@ def _required(shape: Shape, depth: int, estimates: _Estimates) -> Info:
     return estimates.join(left, right, depth)
 
 
+def longest_times(
+    trees: Iterable[Shape], streams: Mapping[str, Arriving], joins: JoinCosts, results: float
+) -> dict[Shape, float]:
+    """Return the longest time of each binary tree for a number of results."""
+    estimates = _Estimates(streams, joins, results)
+    return {tree: longest_time(_required(tree, 0, estimates)) for tree in trees}
+
+
 def _not_dominated(found: Iterable[Info]) -> list[Info]:
     kept: list[tuple[float, Info]] = []
-    for info in found:
-        longest = longest_time(info)
-        limit, longest_limit = info.time * (1.0 + EQUAL), longest * (1.0 + EQUAL)
-        if any(other.time <= limit and time <= longest_limit for time, other in kept):
-            continue
-        kept = [(time, other) for time, other in kept if other.time < info.time or time < longest]
-        kept.append((longest, info))
+    numbers = [(lambda tree: tree.time, ROUNDING), (longest_time, ROUNDING), (lambda tree: tree.cpu, ROUNDING)]
+    for info in ranked(found, numbers, _text):
+        longest, cpu = longest_time(info) * (1.0 + ROUNDING), info.cpu * (1.0 + ROUNDING)
+        if not any(time <= longest and other.cpu <= cpu for time, other in kept):
+            kept.append((longest_time(info), info))
     return [info for _, info in kept]
 
 
@@ -191,6 +204,7 @@ class _Estimates:
     streams: Mapping[str, Arriving]
     joins: JoinCosts
     needed: float
+    cpu: NodeCost | None = None
     shares: dict[tuple[str, ...], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -240,7 +254,8 @@ class _Estimates:
         results = self.part(depth) * self.size(sides[0] + sides[1])
         between = self.share(sides[0] + sides[1]) / (self.share(sides[0]) * self.share(sides[1]))
         time = _time(results, left.rate, right.rate, between, costs_of(self.joins, point))
-        return Info(point, results, results / time, time, (left, right))
+        own = 0.0 if self.cpu is None else self.cpu([frozenset(side) for side in sides])
+        return Info(point, results, results / time, time, (left, right), own + left.cpu + right.cpu)
 
     def _arrived(self) -> dict[str, float]:
         """Return the sizes at which streams of which some are endless have the results that are needed."""

@@ -7,7 +7,8 @@ every round, so plain numbers must not cost an array each.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import NodeTimes
 from thalweg.optimizer.plan_scores import PlanWork, caution
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+from thalweg.optimizer.ties import ROUNDING, TIES, ranked
+from thalweg.plan.join_shape import Shape, nodes_of, sorted_text, streams_of
 from thalweg.plan.objective import LEAST_CPU, Objective
 
 IN_TIME = ("most_results", "first_results")
@@ -65,9 +67,21 @@ def best_at(
     if max_bytes < math.inf:
         fit = [shape for shape in shapes if float(limited_bytes(shape, numbers, streams)) <= max_bytes]
         if not fit:
-            return min(shapes, key=lambda shape: float(plan_bytes(shape, numbers)))
-    scores = PointScores(numbers).of(fit, objective)
-    return fit[min(range(len(fit)), key=scores.__getitem__)]
+            load, size = PointScores(numbers).load, partial(_size, numbers=numbers)
+            return next(_ranked(shapes, numbers, size, lambda shape: load(shape) * caution(shape, LEAST_CPU)))
+    scores = dict(zip(fit, PointScores(numbers).of(fit, objective), strict=True))
+    return next(_ranked(fit, numbers, lambda shape: scores[shape][0], lambda shape: scores[shape][1]))
+
+
+def _ranked(
+    shapes: Sequence[Shape], numbers: JoinNumbers, score: Callable[[Shape], float], cpu: Callable[[Shape], float]
+) -> Iterator[Shape]:
+    """Yield plans from the best to the worst: by a score, then by CPU time and by memory."""
+    return ranked(shapes, [(score, TIES), (cpu, ROUNDING), (partial(_size, numbers=numbers), ROUNDING)], sorted_text)
+
+
+def _size(shape: Shape, numbers: JoinNumbers) -> float:
+    return float(plan_bytes(shape, numbers))
 
 
 def best_at_many(
@@ -75,6 +89,7 @@ def best_at_many(
 ) -> list[Shape]:
     """Return the best of some plans at each of many points: what `best_at` returns for each. The numbers are arrays,
     and `apart`."""
+    shapes = sorted(shapes, key=sorted_text)
     work = PlanWork(numbers)
     loads = np.stack([work.ns(shape) for shape in shapes])
     sizes = np.stack([np.broadcast_to(plan_bytes(shape, numbers), work.shape) for shape in shapes])
@@ -93,7 +108,9 @@ def best_at_many(
         scores = (rate * loads / least + memory * sizes / smallest) / (rate + memory)
     elif objective.name == "steady_rate":
         scores = np.maximum(loads / 1e9, 1.0)
-    scores = np.where(fits, scores, np.inf)
-    ties = np.where(scores == scores.min(axis=0), weighted, np.inf)
-    best = np.where(fits.any(axis=0), ties.argmin(axis=0), sizes.argmin(axis=0))
-    return [shapes[n] for n in best.tolist()]
+    some = fits.any(axis=0)
+    scores = np.where(some, np.where(fits, scores, np.inf), sizes)
+    for number, share in ((scores, TIES), (weighted, ROUNDING), (sizes, ROUNDING)):
+        left = np.where(np.isfinite(scores), number, np.inf)
+        scores = np.where(left <= left.min(axis=0) * (1.0 + share), scores, np.inf)
+    return [shapes[n] for n in np.isfinite(scores).argmax(axis=0).tolist()]

@@ -5,7 +5,8 @@ the least sum of the costs of its joins.
 Guarantee: `cheapest_plan` is exact. With up to `ALL_PARTITIONS` streams it is the cheapest of `all_plans`; with up to
 `MOST_STREAMS`, of those in which all joins have two inputs, except that the last one may join one kept sub-join and any
 number of single streams at once (with more than `MANY_STREAMS`, a sub-join of at most `MOST_KEPT`). A join of more
-streams keeps nothing.
+streams keeps nothing. Of plans that cost the same, the one with the least memory is returned, then the one whose sorted
+text comes first, so the order of streams and equalities has no influence.
 Cost: one evaluation per way to divide a connected set of streams into connected inputs; these are at most 3 to the
 power of the number of streams if inputs are two. Costs must depend only on the streams of each input, not on how an
 input itself is joined.
@@ -24,8 +25,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
+from thalweg.optimizer.ties import ROUNDING
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, to_text
+from thalweg.plan.join_shape import Shape, in_order, sorted_text, to_text
 
 Part = frozenset[str]
 NodeCost = Callable[[Sequence[Part]], float]
@@ -43,7 +45,7 @@ __all__ = ["ALL_PARTITIONS", "MOST_STREAMS", "all_plans", "cheapest_plan", "to_t
 def all_plans(graph: JoinGraph) -> Iterator[Shape]:
     """Yield every plan of a join, the one that keeps nothing first. Streams are in the order of the graph."""
     memo: dict[int, list[Shape]] = {}
-    sets = _Sets(graph)
+    sets = _Sets(graph.aliases, graph)
 
     def plans(part: int) -> list[Shape]:
         if part.bit_count() == 1:
@@ -59,16 +61,17 @@ def all_plans(graph: JoinGraph) -> Iterator[Shape]:
     yield from sorted(plans(sets.whole), key=lambda shape: to_text(shape).count("("))
 
 
-def cheapest_plan(graph: JoinGraph, cost: NodeCost) -> tuple[Shape, float]:
+def cheapest_plan(
+    graph: JoinGraph, cost: NodeCost, size: Callable[[Shape], float] = lambda shape: 0.0
+) -> tuple[Shape, float]:
     """Return the plan with the least sum of the costs of its joins, and this sum. `cost` is asked for the inputs of one
-    join at a time; it must be 0 or more."""
-    sets = _Sets(graph)
-    if len(graph.aliases) > MOST_STREAMS:
+    join at a time; it must be 0 or more. `size`: the memory of a plan, which is asked if costs are equal."""
+    aliases = sorted(graph.aliases)
+    sets = _Sets(aliases, graph)
+    if len(aliases) > MOST_STREAMS:
         return graph.aliases, cost([sets.streams(each) for each in sets.alone(sets.whole)])
-    few = len(graph.aliases) <= ALL_PARTITIONS
-    memo: dict[int, tuple[float, Shape]] = {
-        1 << n: (0.0, alias) for n, alias in enumerate(graph.aliases)
-    }  # fmt: skip
+    few = len(aliases) <= ALL_PARTITIONS
+    memo: dict[int, tuple[float, Shape]] = {1 << n: (0.0, alias) for n, alias in enumerate(aliases)}
 
     def best(part: int) -> tuple[float, Shape]:
         if part not in memo:
@@ -77,23 +80,30 @@ def cheapest_plan(graph: JoinGraph, cost: NodeCost) -> tuple[Shape, float]:
             for parts in ways:
                 inputs = [best(each) for each in parts]
                 below = sum(each for each, _ in inputs)
-                if below < least and (total := below + cost([sets.streams(each) for each in parts])) < least:
-                    least, shape = total, tuple(one for _, one in inputs)
+                if below > least:
+                    continue
+                total, plan = below + cost([sets.streams(each) for each in parts]), tuple(one for _, one in inputs)
+                equal = abs(total - least) <= ROUNDING * least < math.inf
+                if _decided(plan) < _decided(shape) if equal else total < least:
+                    least, shape = total, plan
             memo[part] = least, shape
         return memo[part]
 
     def _nothing_kept(part: int) -> Shape:
-        return tuple(graph.aliases[each.bit_length() - 1] for each in sets.alone(part))
+        return tuple(aliases[each.bit_length() - 1] for each in sets.alone(part))
+
+    def _decided(plan: Shape) -> tuple[float, str]:
+        return size(plan), sorted_text(plan)
 
     least, shape = best(sets.whole)
-    return shape, least
+    return in_order(shape, graph.aliases), least
 
 
 class _Sets:
     """Connected sets of the streams of a graph, and the ways to divide them. A set is the bits of a number."""
 
-    def __init__(self, graph: JoinGraph) -> None:
-        aliases = graph.aliases
+    def __init__(self, aliases: Sequence[str], graph: JoinGraph) -> None:
+        """`aliases`: the streams of the graph, in the order of the bits."""
         self.whole = (1 << len(aliases)) - 1
         self._aliases = aliases
         self._near = [

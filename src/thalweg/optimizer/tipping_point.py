@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thalweg.optimizer.choose_plan import TIES, Candidate, PlanChoice
+from thalweg.optimizer.choose_plan import Candidate, PlanChoice
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity
 from thalweg.optimizer.plan_scores import Numbers, PlanScores, PlanWork, caution
+from thalweg.optimizer.ties import TIES
 from thalweg.plan.join_shape import Shape
 
 FACTORS = np.exp2(np.arange(-10, 10.25, 0.25))
@@ -35,10 +36,11 @@ class TippingPoint:
 
 def tipping_point(estimates: JoinEstimates, choice: PlanChoice) -> TippingPoint | None:
     """Return the number that must change least, as a factor, for another candidate to be better than the chosen one by
-    more than a tie. None if there is no such number, if not all plans were compared, or if memory decides."""
+    more than a tie. None if there is no such number, if not all plans were compared, or if the memory limit or a
+    heuristic decides."""
     chosen = choice.chosen
     rivals = [candidate for candidate in choice.candidates[1:] if candidate.fits][:RIVALS]
-    if not choice.complete or choice.over_memory or not rivals:
+    if not choice.complete or choice.over_memory or choice.chosen.searched is not None or not rivals:
         return None
     best: tuple[float, TippingPoint] | None = None
     expected = estimates.expected()
@@ -55,13 +57,13 @@ def tipping_point(estimates: JoinEstimates, choice: PlanChoice) -> TippingPoint 
     def is_better(quantity: Quantity, factor: float, rival: Candidate) -> bool:
         # all factors at once have one order of probes, which may not be the best for a single one
         score = scores(quantity, np.array([factor]))
-        return bool(score(rival.shape)[0] < score(chosen.shape)[0] * (1 - 10 * TIES))
+        return bool(score(rival.shape)[0] < score(chosen.shape)[0] * (1 - TIES))
 
-    for quantity, value in expected.items():
-        score = scores(quantity, FACTORS)
+    for quantity in sorted(expected, key=lambda each: (each[0], sorted(each[1:]))):
+        value, score = expected[quantity], scores(quantity, FACTORS)
         own = score(chosen.shape)
         for rival in rivals:
-            better = (score(rival.shape) < own * (1 - 10 * TIES)).nonzero()[0]
+            better = (score(rival.shape) < own * (1 - TIES)).nonzero()[0]
             for n in sorted(better, key=lambda n: abs(math.log(FACTORS[n]))):
                 distance, factor = abs(math.log(FACTORS[n])), float(FACTORS[n])
                 if best is not None and distance >= best[0]:

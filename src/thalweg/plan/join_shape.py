@@ -49,6 +49,28 @@ def to_text(shape: Shape) -> str:
     return shape if isinstance(shape, str) else f"({' '.join(map(_within, shape))})"
 
 
+def in_order(shape: Shape, aliases: Sequence[str]) -> Shape:
+    """Return the same plan with the inputs of each join in the order of their first streams.
+
+    >>> in_order((("c", "b"), "a"), ("a", "b", "c")), in_order((("c", "b"), "a"), ("b", "a", "c"))
+    (('a', ('b', 'c')), (('b', 'c'), 'a'))
+    """
+    if isinstance(shape, str):
+        return shape
+    return tuple(sorted(
+        (in_order(part, aliases) for part in shape), key=lambda part: min(map(aliases.index, streams_of(part)))
+    ))  # fmt: skip
+
+
+def sorted_text(shape: Shape) -> str:
+    """Return the text of a plan that does not depend on the order of streams: the inputs of each join are sorted.
+
+    >>> sorted_text((("c", "b"), "a"))
+    '(a (b c))'
+    """
+    return to_text(in_order(shape, sorted(streams_of(shape))))
+
+
 def _within(part: Shape) -> str:
     if not isinstance(part, str) or re.fullmatch(_NAME, part):
         return to_text(part)

@@ -310,7 +310,7 @@ class PlanWatch:
         if self.objective.name == "balance" and len(self.graph.aliases) <= ALL_PLANS:
             free = [shape for shape in all_plans(self.graph) if plan_text(shape) not in self._refused]
             return best_at(free, numbers, self.objective, SPARE * self.max_bytes, self.counts.stay)
-        best, cost = cheapest_plan(self.graph, self.costs(numbers))
+        best, cost = cheapest_plan(self.graph, self.costs(numbers), lambda shape: float(plan_bytes(shape, numbers)))
         nothing = self.graph.aliases
         return nothing if cost * CAUTION >= float(work_ns(nothing, numbers)) else best
 
