@@ -124,7 +124,7 @@ def _tipping(tipping: TippingPoint, estimates: JoinEstimates) -> str:
     instead = "keep nothing" if plan_text(tipping.plan) == "multiway" else f"{plan_text(tipping.plan)} is better"
     if kind == "share":
         numbers = replace(estimates, buckets=1).numbers(estimates.expected())
-        of, among = sorted(aliases, key=lambda alias: float(np.mean(numbers.held[alias])))[::-1]
+        of, among = sorted(aliases, key=lambda alias: (-float(np.mean(numbers.held[alias])), alias))
         held = float(np.mean(numbers.held[among]))
         return (
             f"the number that decides: {few_digits(tipping.value * held)} partners of a row of {of} in {among}; "
