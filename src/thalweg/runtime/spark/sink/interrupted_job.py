@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 
 from thalweg.errors import QueryError
+from thalweg.runtime.spark.sql.failures import sentence_of
 
 _INTERRUPTIONS = re.compile(
     r"java\.lang\.InterruptedException|java\.io\.InterruptedIOException|"
@@ -46,4 +47,4 @@ def recognizable_errors() -> Iterator[None]:
             raise InterruptedJobError(
                 f"py4j.protocol.Py4JJavaError: An error occurred while calling a job of a micro-batch: {found}"
             ) from None
-        raise QueryError(str(error)) from None
+        raise QueryError(sentence_of(str(error))) from None

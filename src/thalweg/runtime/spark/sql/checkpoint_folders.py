@@ -182,7 +182,8 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
             if status.isFile() and not re.match(r"[_.]", status.getPath().getName()):
                 opened = files.open(status.getPath())
                 try:
-                    lines += str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).splitlines()
+                    text = str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).rstrip("\n")
+                    lines += text.split("\n") if text else []
                 finally:
                     opened.close()
     return lines
@@ -190,6 +191,11 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
 
 def newest(spark: SparkSession, folder: str) -> int | None:
     """Return the highest number of a file in a folder of numbered files, as of micro-batches; None if there is none."""
+    return max(_numbered(spark, folder), default=None)
+
+
+def _numbered(spark: SparkSession, folder: str) -> dict[int, str]:
+    """Return the names of the files in a folder of numbered files. A compact file replaces the other of its number."""
     with file_errors(folder):
         if hasattr(spark, "_jvm"):
             place, files = opened_path(spark, folder)
@@ -198,26 +204,38 @@ def newest(spark: SparkSession, folder: str) -> int | None:
         else:
             paths = _on_connect(spark.read.format("binaryFile").load(folder).select("path"))
             names = [row[0].rpartition("/")[2] for row in paths or ()]
-    return max((int(name.split(".")[0]) for name in names if re.fullmatch(r"\d+(\.compact)?", name)), default=None)
+    return {int(name.split(".")[0]): name for name in sorted(names) if re.fullmatch(r"\d+(\.compact)?", name)}
 
 
 def refuse_damaged_logs(spark: SparkSession, checkpoint: str) -> None:
-    """Raise a CheckpointError if a file of the micro-batches that Spark continues from is damaged or missing: Spark's
-    errors do not name it. On Connect Spark's errors stay as they are."""
+    """Raise a CheckpointError if a file is damaged or missing from which Spark continues to plan micro-batches: Spark's
+    errors do not name all of them. On Connect Spark's errors stay as they are."""
     folder = checkpoint.rstrip("/")
     if not hasattr(spark, "_jvm") or (planned := newest(spark, f"{folder}/offsets")) is None:
         return
-    paths = [f"{folder}/offsets/{batch}" for batch in (planned, planned - 1) if batch >= 0]
     committed = newest(spark, f"{folder}/commits")
-    for path in [*paths, *([] if committed is None else [f"{folder}/commits/{committed}"])]:
+    logs = [f"offsets/{batch}" for batch in (planned, planned - 1) if batch >= 0]
+    logs += [] if committed is None else [f"commits/{committed}"]
+    for path in (f"{folder}/{name}" for name in logs):
         lines = lines_of(spark, path)
         if lines is None:
             raise damaged(path, "is missing")
         if len(lines) < 2 or not re.fullmatch(r"v\d+", lines[0]):
             raise damaged(path)
-        for line in lines[1:]:
-            if line.startswith("{"):
-                parsed(path, line)
+        _refuse_cut_off(path, lines, "{")
+    number = 0
+    while files := _numbered(spark, f"{folder}/sources/{number}"):
+        last = max((batch for batch, name in files.items() if name.endswith(".compact")), default=0)
+        for path in (f"{folder}/sources/{number}/{name}" for batch, name in files.items() if batch >= last):
+            _refuse_cut_off(path, lines_of(spark, path) or [], '{"path":')  # other sources have other formats
+        number += 1
+
+
+def _refuse_cut_off(path: str, lines: list[str], begin: str) -> None:
+    """Raise a CheckpointError if a line with this beginning is not a JSON object."""
+    for line in lines:
+        if line.startswith(begin):
+            parsed(path, line)
 
 
 def _on_connect(df: DataFrame) -> list[Any] | None:

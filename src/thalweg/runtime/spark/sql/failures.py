@@ -37,6 +37,10 @@ _REMEDIES = {
     "CAST_INVALID_INPUT": "drop such rows with a condition that is written before it",
     "CAST_OVERFLOW": "CAST it to a wider type, or drop such rows with a condition that is written before it",
     "ARITHMETIC_OVERFLOW": "CAST one side to a wider type first, such as BIGINT, DECIMAL or DOUBLE",
+    "CANNOT_LOAD_STATE_STORE": (
+        "a file in the folder `state` of its checkpoint is damaged or missing: restore it, or start the query with a "
+        "new checkpoint and a new folder for its results"
+    ),
     "PATH_ALREADY_EXISTS": "give a new path, or options={'mode': 'overwrite'}",
 }
 
