@@ -400,7 +400,8 @@ class BatchRun(_RunHandle):
     def cancel(self) -> None:
         """End a run whose start was interrupted, so that nobody has its handle. Nothing is kept."""
         self._ask(ProcessEnds)
-        self._ended.wait(ASK_AGAIN_S)  # its source may block
+        if not self._ended.wait(ASK_AGAIN_S) and not self._begun.is_set():  # otherwise its source blocks
+            self._ended.set()  # interrupted before its thread has begun
 
     def _run(self) -> None:
         try:
