@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SECONDS_AT_EXIT = 10.0
 """How long a process that ends waits for its runs. Each ends after the current batch, but a source may block."""
+CLOCK_IS_SET_S = 60.0
+"""By how much two clocks may differ; Spark reports a micro-batch some time after it has ended."""
 ASK_AGAIN_S = 1.0
 """The time between two attempts to interrupt work, because work that has not started cannot be interrupted."""
 
@@ -260,6 +262,23 @@ class _RunHandle:
         return list(self._events)
 
 
+class SetClock:
+    """Finds out whether the clock of the system, by which Spark times micro-batches, was set.
+
+    >>> clock = SetClock()
+    >>> [clock.was_set(at, steady) for at, steady in [(100.0, 7.0), (160.0, 67.0), (3780.0, 87.0), (3790.0, 97.0)]]
+    [False, False, True, False]
+    """
+
+    def __init__(self) -> None:
+        self._before: tuple[float, float] | None = None
+
+    def was_set(self, at: float, steady: float) -> bool:
+        """Whether it was set since the last call. `at`: its time now; `steady`: that of a clock that cannot be set."""
+        before, self._before = self._before, (at, steady)
+        return before is not None and abs((at - before[0]) - (steady - before[1])) > CLOCK_IS_SET_S
+
+
 class StreamRun(_RunHandle):
     """A query on a Spark stream. ``h.streaming_query`` is Spark's StreamingQuery, for all that this class lacks."""
 
@@ -270,6 +289,7 @@ class StreamRun(_RunHandle):
         self._spark = next(iter(run.data.values())).sparkSession
         self.streaming_query = streaming_query
         self._storing = threading.Lock()
+        self._clock = SetClock()
         self.checkpoint = checkpoint
 
     def __repr__(self) -> str:
@@ -325,7 +345,10 @@ class StreamRun(_RunHandle):
         that the next start can choose its interval from them."""
         times = self._plan_run.parts.batch_times
         assert times is not None
-        times.add(record.start or "", at=record.at, rows=record.rows, seconds=record.seconds)
+        if self._clock.was_set(record.at + record.seconds, time.monotonic()):
+            times.clock_was_set()
+        else:
+            times.add(record.start or "", at=record.at, rows=record.rows, seconds=record.seconds)
         self._plan_run.listener(record)
         count = times.batches
         if self.checkpoint is not None and count >= 4 and count & (count - 1) == 0 and count != self._stored:

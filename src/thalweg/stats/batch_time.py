@@ -77,6 +77,10 @@ class BatchTimes:
         self.batches += 1
         self._fit()
 
+    def clock_was_set(self) -> None:
+        """Leave out the seconds until the next micro-batch, which are not known."""
+        self._at = None
+
     @property
     def rate(self) -> float | None:
         """Rows per second of the clock; None if unknown."""

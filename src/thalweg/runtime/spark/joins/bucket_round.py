@@ -146,7 +146,8 @@ def run_round(
     for alias, last in latest.items():
         marks.seen(alias, last)
     for alias in task.binding.plan.streams:
-        if alias in latest or alias not in active:
+        # a time that is later than now is from before the clock was set back
+        if alias in latest or active.get(alias, END) > now_ms:
             active[alias] = now_ms
     if task.idle_after is not None:
         marks.idle = frozenset(alias for alias, last in active.items() if now_ms - last > task.idle_after)
