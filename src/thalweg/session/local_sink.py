@@ -22,7 +22,7 @@ import pyarrow as pa
 from thalweg.errors import PlanError, QueryError
 from thalweg.kernels.columns import nullable_type
 from thalweg.runtime.sink.parquet_form import fitting
-from thalweg.runtime.sink.staged_files import remedy_of
+from thalweg.runtime.sink.staged_files import REMEDIES, remedy_of
 from thalweg.session.handle import Stopped
 
 fcntl: ModuleType | None
@@ -92,8 +92,9 @@ class LocalSink:
             self._is_claimed = True
             _refuse_results(self._path, self._folder)  # of a run that has ended in the meantime
         except OSError as error:
+            remedy = f"{REMEDIES[error.errno]}, or " if error.errno in REMEDIES else ""
             raise PlanError(
-                f"path={self._path!r} cannot be written to: {error.strerror or error}; give another folder"
+                f"path={self._path!r} cannot be written to: {error.strerror or error}; {remedy}give another folder"
             ) from error
 
     def write(self, batches: Iterator[pa.RecordBatch], report: Callable[[int], None]) -> None:

@@ -31,7 +31,7 @@ SECOND, HOUR, YEAR = 1_000, 3_600_000, 365 * 86_400_000
 """In milliseconds."""
 JUMPS = (0, YEAR, -HOUR, YEAR)
 """By how much the clock is wrong, by micro-batch."""
-SECONDS = {"a": [[0, 3], [4, 8], [12], [15, 16]], "b": [[1], [6, 7], [10, 13], [14]]}
+SECONDS: dict[str, list[list[float]]] = {"a": [[0, 3], [4, 8], [12], [15, 16]], "b": [[1], [6, 7], [10, 13], [14]]}
 """The times of the rows, by micro-batch: no row is late."""
 
 
@@ -108,8 +108,9 @@ def test_a_stream_whose_clock_jumps(spark: SparkSession, tmp_path: Path, monkeyp
 
         class Jumped:
             def getCurrentProcessingTimeInMs(self) -> int:  # noqa: N802
-                batch = TaskContext.get().getLocalProperty("streaming.sql.batchId")
-                return int(timerValues.getCurrentProcessingTimeInMs()) + jumps[int(batch) % len(jumps)]
+                task: Any = TaskContext.get()
+                batch = int(task.getLocalProperty("streaming.sql.batchId"))
+                return int(timerValues.getCurrentProcessingTimeInMs()) + jumps[batch % len(jumps)]
 
             def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
                 return int(timerValues.getCurrentWatermarkInMs())
@@ -137,7 +138,7 @@ def test_a_stream_whose_clock_jumps(spark: SparkSession, tmp_path: Path, monkeyp
         "SELECT a.id AS a_id, b.id AS b_id FROM a [RANGE 5 SECONDS], b [RANGE 5 SECONDS] WHERE a.k = b.k",
         idle_after="1 hour",
     )
-    place = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
+    place: dict[str, Any] = {"path": tmp_path / "out", "checkpoint": tmp_path / "checkpoint"}
     query.start(trigger="availableNow", **place).awaitTermination(120)
     wait_until(lambda: len(seen) >= len(JUMPS), "times of all micro-batches")
     query.start(trigger="auto", **place).stop()  # chooses an interval from what is known
