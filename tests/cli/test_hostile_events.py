@@ -28,7 +28,7 @@ MESH = {
     },
     "routes": [[1, 0], [0, 1]], "version": 2,
 }  # fmt: skip
-ROUTED = {"mesh_version": 2, "route_rows": (10, 5), "route_evaluated": (12, 6), "route_ns": (900, 800)}
+ROUTED: dict[str, Any] = {"mesh_version": 2, "route_rows": (10, 5), "route_evaluated": (12, 6), "route_ns": (900, 800)}
 FIXED = ("event", "kind")
 """Fields with one of a few words."""
 

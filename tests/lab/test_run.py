@@ -108,6 +108,14 @@ def test_the_command_line(paper: dict[str, float], tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["lab", "toy/frist"]).exit_code == 2
 
 
+def test_the_folder_may_be_in_the_home_folder(
+    paper: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert CliRunner().invoke(app, ["lab", "toy/second", "--quick", "--out", "~/pages"]).exit_code == 0
+    assert (tmp_path / "pages" / "toy.md").exists()
+
+
 def test_no_progress_bar_is_drawn_without_a_terminal(paper: dict[str, float]) -> None:
     done = CliRunner().invoke(app, ["lab", "toy", "--quick"])
     assert "experiments" not in done.output

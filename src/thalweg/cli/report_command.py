@@ -12,6 +12,7 @@ from thalweg.cli.failure import errors_in_one_sentence
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, Record, Skipped, read
 from thalweg.formatting import plural
+from thalweg.given_path import given_path
 from thalweg.printable import printable
 from thalweg.report import JoinReport, JoinTally, Report, fold
 
@@ -27,6 +28,7 @@ def report(
 ) -> None:
     """Print the report of a file of event records: what filters and joins did, and why."""
     with errors_in_one_sentence():
+        events = Path(given_path(events))
         records = _records(events)
         joined = {record.run for record in records if isinstance(record, JoinObserved)}
         folded = fold(record for record in records if record.run not in joined)

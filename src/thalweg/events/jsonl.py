@@ -30,6 +30,7 @@ from thalweg.events.records import (
     Switched,
     VerdictGiven,
 )
+from thalweg.given_path import given_path
 
 BEGINS = '{"event": "'
 """The beginning of every record. It cannot occur in a text inside a record, because quotes are escaped there."""
@@ -86,7 +87,7 @@ class JsonLines:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(given_path(path))
         self._lock = threading.Lock()
         self._failed = False
         try:

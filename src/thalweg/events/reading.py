@@ -16,6 +16,7 @@ from pathlib import Path
 from thalweg.errors import ThalwegError
 from thalweg.events.jsonl import BEGINS, from_json
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record
+from thalweg.given_path import given_path
 
 MOST_BYTES = 2**24
 """The maximum length of a line; records have a few thousand bytes."""
@@ -66,6 +67,7 @@ def read(path: str | os.PathLike[str], skipped: list[Skipped] | None = None) -> 
     ...     print([(record.event, record.rows, record.kept) for record in read(f"{folder}/run.jsonl")])
     [('observed', 2, 1)]
     """
+    path = given_path(path)
     unlisted: list[Skipped] = []
     last: dict[tuple[str | None, int | None], str | None] = {}
     for record in _all(path, []):

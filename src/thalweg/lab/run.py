@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from thalweg.errors import PlanError, nearest
+from thalweg.given_path import given_path
 from thalweg.lab import record
 from thalweg.lab.a_greedy import PAPER as A_GREEDY
 from thalweg.lab.claim import Finding, reasons
@@ -89,6 +90,7 @@ def main(names: list[str], quick: bool, out: Path | None = None) -> int:
     from the algorithm.
     """
     if out is not None:
+        out = Path(given_path(out))
         check_drawing()
     console = Console()
     right = True

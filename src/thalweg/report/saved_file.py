@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from thalweg.errors import PlanError, nearest
+from thalweg.given_path import given_path
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -33,7 +34,7 @@ li {{ overflow-wrap: anywhere; }}
 
 def save_as(path: str | os.PathLike[str], forms: Mapping[str, Callable[[], str]], use: str) -> None:
     """Write one of several forms, by the suffix of the file. `use`: the formats, for an error."""
-    file = Path(path)
+    file = Path(given_path(path))
     if (form := forms.get(file.suffix.lower())) is None:
         has = f"ends with {file.suffix!r}" if file.suffix else "has no suffix"
         raise PlanError(

@@ -16,6 +16,7 @@ from typing import Any, Self
 from thalweg.adapt import POLICIES, SETTINGS, Chosen, Settings, check_policy, policy_name, takes
 from thalweg.deprecated import current_policy, old_names, refuse_both, warn_deprecated
 from thalweg.errors import PlanError, nearest, warn_user
+from thalweg.given_path import given_path
 
 
 def _boolean(text: str) -> bool:
@@ -115,6 +116,8 @@ class AdaptSettings:
             raise PlanError(f"events={self.events!r}: must be the path of a file")
         if self.events is not None and "\0" in str(self.events):
             raise PlanError(f"events={self.events!r}: a file name cannot contain a null character")
+        if self.events is not None:
+            object.__setattr__(self, "events", given_path(self.events))
         if not isinstance(self.redact, bool):
             raise PlanError(f"redact={self.redact!r}: must be True or False")
 

@@ -573,8 +573,10 @@ class ContinuousQuery:
         watch_batches(spark, str(query.runId), handle.batch_ended)
         return handle
 
-    def _finished(self, path: str | None, kind: str, options: dict[str, str]) -> BatchRun:
+    def _finished(self, path: str | None, kind: str, options: dict[str, Any]) -> BatchRun:
         if self._spark is not None:
+            for option in [name for name in options if str(name).lower() == "path"]:
+                options[option] = given_folder(f"the option {option}", options[option])
             run = self._spark_run()
             writer = (
                 run.dataframe()

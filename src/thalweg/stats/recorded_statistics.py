@@ -35,6 +35,7 @@ from typing import Any
 
 from thalweg.errors import PlanError, warn_user
 from thalweg.events import JoinObserved, Record, Skipped, read
+from thalweg.given_path import given_path
 from thalweg.plan.estimate import Estimate
 
 _REMEDY = "give the file that was passed as events= to a join"
@@ -75,7 +76,7 @@ def statistics_from(run: str | os.PathLike[str]) -> dict[str, Any]:
     (1.0, 'counted')
     >>> again = tw.join(on="a.k = b.k", window=10, time="t", statistics=known)
     """
-    path = Path(run)
+    path = Path(given_path(run))
     records = [record for record in _observed(path) if not record.inner]
     names: dict[str, set[str]] = defaultdict(set)
     for record in records:

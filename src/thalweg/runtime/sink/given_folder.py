@@ -7,10 +7,11 @@ import re
 from typing import Any
 
 from thalweg.errors import PlanError
+from thalweg.given_path import given_path
 
 
 def given_folder(argument: str, place: Any) -> str | None:
-    """Return a folder as a text; None if none is given.
+    """Return a folder as a text, without `~`; None if none is given.
 
     >>> from pathlib import Path
     >>> given_folder("path", Path("joined")), given_folder("path", None)
@@ -27,4 +28,4 @@ def given_folder(argument: str, place: Any) -> str | None:
         raise PlanError(f"{argument}={place!r} is not the name of a folder; give a str or a pathlib.Path")
     if re.search("[\ud800-\udfff]", found):
         raise PlanError(f"{argument}={place!r} has bytes that are not UTF-8, which Spark cannot open; rename it")
-    return found
+    return given_path(found)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from thalweg.cost.ticks import UNIT
 from thalweg.errors import PlanError
+from thalweg.given_path import given_path
 
 AT_A_TIME = 1024
 """The number of random numbers drawn at a time."""
@@ -176,7 +177,7 @@ class replayed:  # noqa: N801
         _check_rate(self.speed, "speed")
         named = isinstance(self.gaps, (str, os.PathLike))
         try:
-            gaps = _read(Path(self.gaps), self.column) if named else np.asarray(self.gaps, float)  # type: ignore[arg-type]
+            gaps = _read(Path(given_path(self.gaps)), self.column) if named else np.asarray(self.gaps, float)  # type: ignore[arg-type]
         except PlanError:
             raise
         except (ValueError, TypeError, OSError) as error:  # Arrow's are among them

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.errors import ThalwegError
+from thalweg.given_path import given_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,8 +35,9 @@ def draw(trace: Trace, path: str | os.PathLike[str]) -> None:
     """Save the figure of a trace as PNG, with the same bytes for the same trace."""
     drawn = BytesIO()
     figure(trace).savefig(drawn, format="png", metadata={"Software": None})
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_bytes(drawn.getvalue())
+    file = Path(given_path(path))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(drawn.getvalue())
 
 
 def figure(trace: Trace) -> Figure:
