@@ -1,4 +1,4 @@
-"""Texts that a terminal would obey or that nobody would see, and names that must stay as they are."""
+"""Texts that a terminal would obey or that are invisible, and names that must stay as they are."""
 
 from __future__ import annotations
 

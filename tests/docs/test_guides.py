@@ -23,6 +23,10 @@ def text_of(page: str) -> str:
     return (DOCS / f"{page}.md").read_text(encoding="utf-8")
 
 
+def section_of(page: str, heading: str) -> str:
+    return text_of(page).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
 def run_examples(text: str, capsys: pytest.CaptureFixture[str]) -> int:
     """Run the examples one after the other, compare what they print, and return their number."""
     examples = re.findall(r"```python\n((?:(?!```).)*)```\n\nprints\n\n```\n(.*?)```", text, flags=re.S)
@@ -52,6 +56,11 @@ def test_the_page_on_policies(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_page_on_plans(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_examples(text_of("plans"), capsys) >= 3
+
+
+def test_the_guide_on_writing_files(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    assert text_of("joins").count("SparkSession.builder") == 1  # test_readme.py runs the other examples of the page
+    assert run_examples(section_of("joins", "Writing files"), capsys) == 1
 
 
 @pytest.mark.parametrize("page", GUIDES)

@@ -1,4 +1,4 @@
-"""Names and values in every form for readers: no character that a terminal would obey, or that nobody would see."""
+"""Names and values in every form for readers: no character that a terminal would obey, or that is invisible."""
 
 from __future__ import annotations
 
