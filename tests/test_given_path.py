@@ -10,6 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import thalweg as tw
@@ -105,6 +106,16 @@ def test_folders_for_spark_are_in_the_home_folder(home: Path) -> None:
     assert given_folder("path", "~/results") == given_folder("path", Path("~/results")) == f"{home}/results"
     assert SinkRequest.of("parquet", None, {"PATH": "~/results"}, None, None).path == f"{home}/results"
     assert SinkRequest.of("parquet", f"{home}/results", {"path": "~/results"}, None, None).path == f"{home}/results"
+
+
+def test_finished_results_of_spark_are_in_the_home_folder(home: Path, spark: SparkSession) -> None:
+    session = tw.session(spark)
+    session.stream("s", spark.range(3).selectExpr("id", "timestamp_seconds(1700000000 + id) AS ts"), time="ts")
+    made = session.query("SELECT id FROM s WHERE id > 0")
+    made.start(path="~/one").awaitTermination()
+    made.start(format="parquet", options={"path": "~/two"}).awaitTermination()
+    assert [spark.read.parquet(f"{home}/{name}").count() for name in ("one", "two")] == [2, 2]
+    assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import re
 
-from rich.cells import cell_len
-
 _CONTROL = (
     "\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"  # categories Cc, Zl, Zp and Cs
     "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
@@ -67,7 +65,11 @@ def columns_of(text: str) -> int:
     >>> columns_of("size"), columns_of("大きさ"), columns_of("👩‍🚀")
     (4, 6, 2)
     """
-    return len(text) if text.isascii() else cell_len(text)
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # Spark's workers print nothing, and do not have to load it
+
+    return cell_len(text)
 
 
 def _escape(character: str) -> str:

@@ -31,6 +31,7 @@ from thalweg.events.records import (
     VerdictGiven,
 )
 from thalweg.given_path import given_path
+from thalweg.printable import printable
 
 BEGINS = '{"event": "'
 """The beginning of every record. It cannot occur in a text inside a record, because quotes are escaped there."""
@@ -112,7 +113,8 @@ class JsonLines:
                     out.write(line)
             except OSError as error:
                 if not self._failed:
-                    warnings.warn(f"cannot write to {self.path}, so event records are lost: {error}", stacklevel=2)
+                    sentence = f"cannot write to {self.path}, so event records are lost: {error}"
+                    warnings.warn(printable(sentence), stacklevel=2)
                 self._failed = True
 
     def _ends_a_line(self) -> bool:

@@ -17,6 +17,7 @@ from thalweg.errors import ThalwegError
 from thalweg.events.jsonl import BEGINS, from_json
 from thalweg.events.records import JoinObserved, NativeObserved, Observed, Record
 from thalweg.given_path import given_path
+from thalweg.printable import printable
 
 MOST_BYTES = 2**24
 """The maximum length of a line; records have a few thousand bytes."""
@@ -79,7 +80,8 @@ def read(path: str | os.PathLike[str], skipped: list[Skipped] | None = None) -> 
     foreign = [part for part in unlisted if not part.torn]
     if foreign:
         warnings.warn(
-            f"{path}: {len(foreign)} lines are not event records and are skipped, the first is line {foreign[0].line}",
+            f"{printable(path)}: {len(foreign)} lines are not event records and are skipped, the first is line "
+            f"{foreign[0].line}",
             stacklevel=2,
         )
 
