@@ -8,8 +8,11 @@ import sys
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
 
+from tests.drawn_columns import columns
 from tests.exact_values import exact_values
+from tests.long_run import examples
 from tests.runtime.spark.deployments.processes import REPOSITORY, SOURCE
 from tests.runtime.spark.joins import nested_columns
 from tests.runtime.spark.joins.nested_columns import COLUMNS, converted
@@ -38,3 +41,9 @@ def test_the_oldest_pyspark_sends_them_too() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("4.1.")
+
+
+@examples(50, long=5_000)
+@given(columns(4))
+def test_pyspark_sends_the_values_of_any_column(column: pa.Array) -> None:
+    assert exact_values(converted(column)) == exact_values(column)
