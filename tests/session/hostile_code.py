@@ -90,7 +90,7 @@ class WithoutTraceback(Exception):
 
 
 class OfNoClass(Exception):
-    """An exception that does not tell its class."""
+    """An exception that hides its class."""
 
     __class__: Any = property(refuses)
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.long_run import examples
-from tests.session.hostile_code import EXCEPTIONS, RESULTS
+from tests.session.hostile_code import EXCEPTIONS, RESULTS, HostileObject
 from thalweg.errors import ThalwegError
 
 ROWS = pa.table({"ts": pa.array([1, 2, 3], pa.timestamp("us")), "n": [1, 2, 3]})
@@ -213,3 +213,9 @@ def test_hostile_exceptions_on_spark(spark: SparkSession) -> None:
         with pytest.raises(Exception, match="Error") as caught:
             s.query(text).dataframe().collect()
         assert sentence_of(str(caught.value)).startswith(words)
+    hostile = HostileObject()
+    s.function("f", lambda n: hostile is None, "boolean")
+    for text in ("SELECT f(n) AS y FROM t", "SELECT n FROM t WHERE f(n)"):
+        message = message_of(s.query(text).dataframe)
+        assert "cannot be sent to Spark's workers: RuntimeError: asked a hostile object" in message
+        assert message.startswith(("function 'f'", "predicate 'f(t.n)'"))

@@ -16,6 +16,7 @@ import numpy as np
 
 from thalweg.adapt.policy import Observation, Policy, ProfilingRequest, Verdict, restored_order
 from thalweg.errors import PlanError
+from thalweg.kernels.user_error import error_text
 from thalweg.plan.pipeline import Pipeline
 
 
@@ -84,8 +85,8 @@ class OwnPolicy:
             self.policy.restore(snapshot["own"])
         except Exception as error:
             raise PlanError(
-                f"policy {self.name!r} cannot restore this snapshot: {error!r}. Its restore() must accept what its "
-                f"snapshot() returned; thalweg.testing.assert_policy({type(self.policy).__name__}) checks it"
+                f"policy {self.name!r} cannot restore this snapshot: {error_text(error)}. Its restore() must accept what "
+                f"its snapshot() returned; thalweg.testing.assert_policy({type(self.policy).__name__}) checks it"
             ) from error
         self.order = self._order("restored", self.policy.order)
 

@@ -84,7 +84,7 @@ def _all_of(results: Iterator[Any], rows: int, raised: Raised) -> list[Any]:
 def _refuse_other_kinds(kinds: set[type], name: str) -> None:
     others = kinds - {bool, type(None), np.bool_}
     if others:
-        names = ", ".join(sorted(kind.__name__ for kind in others)[:4])
+        names = ", ".join(sorted({kind.__name__ for kind in others})[:4])
         raise WrongAnswerError(
             f"{name} is registered to return BOOLEAN and returned {names}; change the function or its returns= argument"
         )

@@ -17,11 +17,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark import cloudpickle
 
 from thalweg.errors import PlanError
+from thalweg.kernels.user_error import cause_of, error_text
 from thalweg.plan import FilterPlan, Predicate
 from thalweg.runtime.settings import AdaptSettings
 
@@ -67,16 +67,20 @@ def digest_of(data: bytes) -> str:
 
 def _refuse_unpicklable(predicates: tuple[Predicate, ...]) -> None:
     for each in predicates:
-        parts: tuple[tuple[str, Any], ...] = (("", each.func), ("the setup of ", each.setup))
-        for what, value in parts:
-            try:
-                pickled(value)
-            except Exception as error:
-                raise PlanError(
-                    f"{what}predicate {each.name!r} cannot be sent to Spark's workers: {type(error).__name__}: "
-                    f"{error}. It, or something it refers to, holds an object of this process (a lock, an open "
-                    "file, a connection, the SparkSession); create it in setup=, or import it in the function"
-                ) from error
+        refuse_unpicklable(f"predicate {each.name!r}", each.func, "create it in setup=")
+        refuse_unpicklable(f"the setup of predicate {each.name!r}", each.setup, "create it in setup=")
+
+
+def refuse_unpicklable(what: str, value: object, remedy: str) -> None:
+    """Raise a PlanError if a value cannot be pickled."""
+    try:
+        pickled(value)
+    except Exception as error:
+        raise PlanError(
+            f"{what} cannot be sent to Spark's workers: {error_text(error)}. It, or something it refers to, holds an "
+            "object of this process (a lock, an open file, a connection, the SparkSession); "
+            f"{remedy}, or import it in the function"
+        ) from cause_of(error)
 
 
 def policy_digest(settings: AdaptSettings) -> str:
@@ -89,7 +93,7 @@ def policy_digest(settings: AdaptSettings) -> str:
     except Exception as error:
         raise PlanError(
             f"policy {settings.policy_name!r} (class {settings.policy.__qualname__}) cannot be sent to Spark's "
-            f"workers: {type(error).__name__}: {error}. The class, its settings, or something they refer to, holds an "
+            f"workers: {error_text(error)}. The class, its settings, or something they refer to, holds an "
             "object of this process (a lock, an open file, a connection, the SparkSession); create it in __init__, or "
             "put the class into a module that the workers can import"
-        ) from error
+        ) from cause_of(error)

@@ -45,6 +45,7 @@ from thalweg.plan.relation import UserFunction
 from thalweg.runtime.redaction import called
 from thalweg.runtime.spark.guarded import all_of, any_of, kept_whole
 from thalweg.runtime.spark.joins.stream_watermarks import quoted
+from thalweg.runtime.spark.pickled_plan import refuse_unpicklable
 from thalweg.runtime.spark.worker_socket import acknowledged
 
 NameOf = Callable[[Ref], str]
@@ -146,7 +147,13 @@ def _in_python(expression: Expression, name_of: NameOf, functions: Mapping[str, 
     functions_of_spark: Any = F
     udf = functions_of_spark.arrow_udf(acknowledged(evaluate), spark_type(expression.type))
     # with literals only, it still needs the number of rows
-    made: Column = udf(*([F.col(quoted(name_of(ref))) for ref in read] or [F.lit(0)]))
+    given = [F.col(quoted(name_of(ref))) for ref in read] or [F.lit(0)]
+    try:
+        made: Column = udf(*given)
+    except Exception:
+        for function in evaluation.functions.values():
+            refuse_unpicklable(f"function {function.name!r}", function.func, "create it in the function")
+        raise
     return made
 
 
