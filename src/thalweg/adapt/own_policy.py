@@ -16,7 +16,7 @@ import numpy as np
 
 from thalweg.adapt.policy import Observation, Policy, ProfilingRequest, Verdict, restored_order
 from thalweg.errors import PlanError
-from thalweg.kernels.user_error import error_text
+from thalweg.kernels.user_error import cause_of, error_text
 from thalweg.plan.pipeline import Pipeline
 
 
@@ -85,9 +85,9 @@ class OwnPolicy:
             self.policy.restore(snapshot["own"])
         except Exception as error:
             raise PlanError(
-                f"policy {self.name!r} cannot restore this snapshot: {error_text(error)}. Its restore() must accept what "
-                f"its snapshot() returned; thalweg.testing.assert_policy({type(self.policy).__name__}) checks it"
-            ) from error
+                f"policy {self.name!r} cannot restore this snapshot: {error_text(error)}. Its restore() must accept "
+                f"what its snapshot() returned; thalweg.testing.assert_policy({type(self.policy).__name__}) checks it"
+            ) from cause_of(error)
         self.order = self._order("restored", self.policy.order)
 
     def _order(self, did: str, order: Any) -> tuple[int, ...]:
