@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -194,3 +195,27 @@ def test_a_sum_that_does_not_fit_raises(spark: SparkSession) -> None:
     spec = GroupSpec("t", GroupWindow(MINUTE_US, MINUTE_US), (), (AggregateColumn("sum", "x", pa.int64()),))
     with pytest.raises(ArithmeticException, match="ARITHMETIC_OVERFLOW"):
         aggregate(frame(spark, table), spec).collect()
+
+
+def test_zeros_of_either_sign(spark: SparkSession) -> None:
+    """The minimum and maximum of zeros are 0.0, whichever comes first, in this process and on Spark."""
+    zeros = [[0.0, -0.0], [-0.0, 0.0], [-0.0, -0.0], [-0.0, -1.0], [-0.0, 1.0], [math.nan, -0.0]]
+    numbers = [number for pair in zeros for number in pair]
+    table = pa.table({
+        "ts": pa.array([0] * len(numbers), pa.timestamp("us")),
+        "k": [n // 2 for n in range(len(numbers))],
+        "d": numbers,
+        "f": pa.array(numbers, pa.float32()),
+    })  # fmt: skip
+    aggregates = [f"{function}({column})" for function in ("min", "max", "sum", "avg") for column in "df"]
+    listed = ", ".join(f"{each} AS x{n}" for n, each in enumerate(aggregates))
+    text = f"SELECT k, {listed} FROM s GROUP BY k, TUMBLE(1 DAY)"
+    found = []
+    for s, data in ((tw.session(), table), (tw.session(spark), spark.createDataFrame(table).repartition(3))):
+        s.stream("s", data, time="ts")
+        rows = s.query(text).dataframe()
+        made = rows if isinstance(rows, pa.Table) else rows.toArrow()
+        found.append([repr(row) for row in made.sort_by("k").to_pylist()])
+        signs = [math.copysign(1, row[f"x{n}"]) for row in made.sort_by("k").to_pylist()[:3] for n in range(4)]
+        assert signs == [1.0] * 12
+    assert found[0] == found[1]
