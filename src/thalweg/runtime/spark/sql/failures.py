@@ -31,11 +31,14 @@ _SPARKS = re.compile(
     r"([A-Z][A-Z_.]+)\] "
     r"(.+?)(?:\. (?:Use|Correct|If necessary|Please|To |Set )|\.?\s*SQLSTATE|\n|\Z)"
 )
+_JAVAS = re.compile(r"java\.lang\.ArithmeticException: (\w+ overflow)")
+"""The error of a time that does not fit, for which Spark has no name of its own."""
+_DROPPED = "drop such rows with a condition that is written before it"
 _REMEDIES = {
     "DIVIDE_BY_ZERO": "write x / nullif(y, 0)",
     "REMAINDER_BY_ZERO": "write x % nullif(y, 0)",
-    "CAST_INVALID_INPUT": "drop such rows with a condition that is written before it",
-    "CAST_OVERFLOW": "CAST it to a wider type, or drop such rows with a condition that is written before it",
+    "CAST_INVALID_INPUT": _DROPPED,
+    "CAST_OVERFLOW": f"CAST it to a wider type, or {_DROPPED}",
     "ARITHMETIC_OVERFLOW": "CAST one side to a wider type first, such as BIGINT, DECIMAL or DOUBLE",
     "CANNOT_LOAD_STATE_STORE": (
         "a file in the folder `state` of its checkpoint is damaged or missing: restore it, or start the query with a "
@@ -76,11 +79,15 @@ def sentence_of(text: str, redact: bool = False) -> str:
 
     >>> sentence_of("[CAST_INVALID_INPUT] The value '4x' of the type STRING cannot be cast SQLSTATE", redact=True)
     'CAST_INVALID_INPUT; drop such rows with a condition that is written before it'
+    >>> sentence_of("Job aborted: java.lang.ArithmeticException: long overflow at java.base/java.lang.Math")
+    'long overflow: a result does not fit in its type; drop such rows with a condition that is written before it'
     """
     ours, found = _OURS.search(text), _SPARKS.search(text)
     # the first match is the real error: Spark's messages quote values, and a value may look like one of our errors
     if ours is not None and (found is None or ours.start() < found.start()):
         return str(_OURS.findall(text)[-1]).strip()
+    if found is None and (overflow := _JAVAS.search(text)) is not None:
+        return f"{overflow[1]}: a result does not fit in its type; {_DROPPED}"
     if found is None:
         # py4j puts the name of its call on a line before the message of Java
         message = re.sub(r"^An error occurred while calling \S+\s*:?\s*", "", text.strip()) or text.strip()
