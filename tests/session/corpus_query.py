@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import random
@@ -59,14 +60,41 @@ def all_queries() -> list[CorpusQuery]:
 
 def by_duckdb(sql: str, relations: Mapping[str, pa.Table]) -> pa.Table:
     """Instants are given to DuckDB without their zone, which is UTC: what it does with zones is not asked."""
-    connection = duckdb.connect(":memory:", config={"threads": 1, "error_on_division_by_zero": "false"})
+    connection = _duckdb()
+    for name, table in relations.items():
+        fields = [f.with_type(pa.timestamp("us")) if pa.types.is_timestamp(f.type) else f for f in table.schema]
+        connection.register(name, table.cast(pa.schema(fields)))
     try:
-        for name, table in relations.items():
-            fields = [f.with_type(pa.timestamp("us")) if pa.types.is_timestamp(f.type) else f for f in table.schema]
-            connection.register(name, table.cast(pa.schema(fields)))
         return connection.sql(sql).to_arrow_table()
     finally:
-        connection.close()
+        for name in relations:
+            connection.unregister(name)
+
+
+@functools.cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """One for all queries: to connect takes longer than a query."""
+    connection = duckdb.connect(":memory:", config={"threads": 1, "error_on_division_by_zero": "false"})
+    for macro in MACROS:
+        connection.execute(f"CREATE MACRO {macro}")
+    return connection
+
+
+MACROS = (
+    "our_concat(a, b) AS a || b",
+    "our_trim(s) AS trim(s, ' ')",
+    "our_ltrim(s) AS ltrim(s, ' ')",
+    "our_rtrim(s) AS rtrim(s, ' ')",
+    "our_sqrt(x) AS CASE WHEN x < 0 THEN 'nan'::DOUBLE ELSE sqrt(x) END",
+    "our_ln(x) AS CASE WHEN x <= 0 THEN NULL ELSE ln(x) END",
+    "our_floor(x) AS floor(x)::BIGINT",
+    "our_ceil(x) AS ceil(x)::BIGINT",
+    "our_start(s, n) AS CASE WHEN n > 0 THEN n - 1 WHEN n < 0 THEN length(s) + n ELSE 0 END",
+    "our_substring(s, n, l) AS CASE WHEN s IS NULL OR n IS NULL OR l IS NULL THEN NULL WHEN l <= 0 THEN '' ELSE "
+    "substring(s, greatest(our_start(s, n), 0) + 1, "
+    "greatest(least(our_start(s, n) + l, length(s)) - greatest(our_start(s, n), 0), 0)) END",
+)
+"""What DuckDB means otherwise (docs/sql.md), as functions with our meaning."""
 
 
 def cut(table: pa.Table, pieces: int, seed: str) -> list[pa.Table]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -24,8 +27,10 @@ def _of_duckdb(text: str) -> str:
     divided by zero. `_Writer.literal` writes numbers for texts that are quoted differently."""
     for n, nasty in enumerate(NASTY):
         text = text.replace(f"'<{n}>'", "'" + nasty.replace("'", "''") + "'")
-    text = text.replace(" DIV ", " // ").replace(" CAST(", " TRY_CAST(")
-    return text.replace("startswith(", "starts_with(")
+    text = text.replace(" DIV ", " // ").replace(" CAST(", " TRY_CAST(").replace("<=>", "IS NOT DISTINCT FROM")
+    text = re.sub(r"\b(concat|l?r?trim|sqrt|ln|floor|ceil|substring)\(", r"our_\1(", text)
+    text = text.replace("regexp_like(", "regexp_matches(").replace("nvl(", "ifnull(")
+    return text.replace("startswith(", "starts_with(").replace("endswith(", "ends_with(")
 
 
 def _of_ours(text: str) -> str:
@@ -46,9 +51,9 @@ class RandomQuery:
     pieces: int
 
 
-def _data(r: random.Random, rows: int, jitter_us: int, grid_us: int) -> pa.Table:
+def _data(r: random.Random, rows: int, jitter_us: int, grid_us: int, no_time: float) -> pa.Table:
     true = sorted(r.randrange(0, 120 * SECOND_US, grid_us) for _ in range(rows))
-    times = [None if r.random() < 0.04 else BEGIN_US + at - r.randint(0, jitter_us) for at in true]
+    times = [None if r.random() < no_time else BEGIN_US + at - r.randint(0, jitter_us) for at in true]
     return pa.table({
         "ts": pa.array(times, pa.int64()).cast(pa.timestamp("us", "UTC")),
         "k": pa.array([r.choice([0, 1, 2, None]) for _ in range(rows)], pa.int64()),
@@ -58,6 +63,11 @@ def _data(r: random.Random, rows: int, jitter_us: int, grid_us: int) -> pa.Table
         "s": pa.array(
             [r.choice(["", "x", "X", "xy", "%", "12", "7", r.choice(NASTY), None]) for _ in range(rows)], pa.string()
         ),
+        "m": pa.array([r.choice([Decimal("0.25"), Decimal("-1.50"), Decimal(3), None]) for _ in range(rows)],
+                      pa.decimal128(8, 2)),
+        "p": pa.array([r.choice([True, False, None]) for _ in range(rows)], pa.bool_()),
+        "d": pa.array([r.choice([date(2026, 1, 1), date(1969, 12, 31), date(2024, 2, 29), None]) for _ in range(rows)],
+                      pa.date32()),
     })  # fmt: skip
 
 
@@ -74,7 +84,8 @@ class _Writer:
         if kind >= 2:
             word = "AND" if kind == 2 else "OR"
             return f"({self.condition(depth - 1)} {word} {self.condition(depth - 1)})"
-        return self._guarded() if self.r.random() < 0.2 else self._simple()
+        kind = self.r.random()
+        return self._guarded() if kind < 0.2 else self.typed("truth", 2) if kind < 0.6 else self._simple()
 
     def literal(self) -> str:
         """A text that means something to a parser."""
@@ -108,10 +119,24 @@ class _Writer:
             f"startswith({a}.s, {self.literal()})",
         ])  # fmt: skip
 
+    def typed(self, kind: str, depth: int) -> str:
+        """An expression of a kind over all functions; it never raises, and both have the same value for it."""
+        a = self.r.choice(self.aliases)
+        if depth <= 0 or self.r.random() < 0.1:
+            leaves = {"whole": [f"{a}.n", f"{a}.j", f"{a}.k", "2", "-3"], "real": [f"{a}.v", "1.5e0", "-0.25e0"],
+                      "exact": [f"{a}.m", "1.5", "-0.25"], "text": [f"{a}.s", f"{a}.s", self.literal(), "'x'"],
+                      "truth": [f"{a}.p", "TRUE", f"({a}.n > 1)"], "time": [f"{a}.ts"], "day": [f"{a}.d"]}  # fmt: skip
+            return self.r.choice(leaves[kind])
+        form = self.r.choice(GRAMMAR[kind] + ANY_KIND).replace("<same>", f"<{kind}>")
+        form = re.sub("#", lambda _: str(self.r.randint(-3, 4)), form)
+        return re.sub(r"<([a-z]+)>", lambda found: self.typed(found[1], depth - 1), form)
+
     def conditions(self, most: int) -> list[str]:
         return [self.condition(self.r.randint(0, 2)) for _ in range(self.r.choice([0, self.r.randint(0, most)]))]
 
     def value(self) -> str:
+        if self.r.random() < 0.5:
+            return self.typed(self.r.choice(KINDS), 3)
         a, b = self.r.choice(self.aliases), self.r.choice(self.aliases)
         return self.r.choice([
             f"{a}.n", f"{a}.k", f"{a}.v", f"{a}.s", f"{a}.ts", f"{a}.n + {b}.j", f"upper({a}.s)", f"{a}.n * 2 - 1",
@@ -121,19 +146,60 @@ class _Writer:
         ])  # fmt: skip
 
 
+ANY_KIND = ["coalesce(<same>, <same>)", "CASE WHEN <truth> THEN <same> ELSE <same> END", "if(<truth>, <same>, <same>)",
+            "nvl(<same>, <same>)", "ifnull(<same>, <same>)", "nullif(<same>, <same>)", "greatest(<same>, <same>)",
+            "least(<same>, <same>, <same>)", "CASE <whole> WHEN # THEN <same> END"]  # fmt: skip
+GRAMMAR = {
+    "whole": ["(<whole> + <whole>)", "(<whole> - #)", "(<whole> * #)", "(<whole> DIV 2)", "(<whole> % 3)", "-(<whole>)",
+              "abs(<whole>)", "length(<text>)", "instr(<text>, <text>)", "floor(<whole> / 4)", "ceil(<whole> / 4)",
+              "year(<day>)", "month(<time>)", "day(<day>)", "hour(<time>)", "minute(<time>)", "second(<time>)",
+              "extract(minute FROM <time>)", "round(<whole>, -1)", " CAST(<truth> AS INT)", " CAST(<whole> AS BIGINT)"],
+    "real": ["(<real> + <real>)", "(<real> * <real>)", "(<real> - <whole>)", "(<whole> / 4)", "sqrt(<whole>)",
+             "ln(<whole>)", "exp(<whole> % 5)", "power(<whole>, 2)", "abs(<real>)", "-(<real>)", "(<real> / 2)",
+             "round(<whole> / 4, 1)", " CAST(<whole> AS DOUBLE)", " CAST(<exact> AS DOUBLE)", "(<real> % 2)"],
+    "exact": ["(<exact> + <exact>)", "(<exact> * 2)", "(<exact> - <whole>)", "abs(<exact>)", "-(<exact>)",
+              " CAST(<whole> AS DECIMAL(20, 2))"],
+    "text": ["upper(<text>)", "lower(<text>)", "trim(<text>)", "ltrim(<text>)", "rtrim(<text>)",
+             "concat(<text>, <text>)", "(<text> || <text>)", "substring(<text>, #, 2)",
+             "substring(<text>,  CAST(<whole> AS INT), #)",
+             "replace(<text>, 'x', <text>)", " CAST(<whole> AS STRING)", " CAST(<truth> AS STRING)",
+             " CAST(<day> AS STRING)"],
+    "truth": ["(<truth> AND <truth>)", "(<truth> OR <truth>)", "(NOT <truth>)", "(<whole> = <whole>)",
+              "(<real> < <real>)", "(<exact> >= <exact>)", "(<text> <> <text>)", "(<time> > <time>)",
+              "(<day> <= <day>)", "(<truth> = <truth>)", "(<whole> <=> <whole>)", "(<text> <=> <text>)",
+              "(<real> <=> (<real>))",
+              "(<truth> <=> (<truth>))", "(<whole> BETWEEN # AND <whole>)", "(<text> NOT BETWEEN 'a' AND <text>)",
+              "(<whole> IN (#, #, NULL))", "(<text> NOT IN ('x', <text>))", "(<whole> IS NULL)", "(<text> IS NOT NULL)",
+              "((<truth>) IS TRUE)", "((<truth>) IS NOT FALSE)", "startswith(<text>, <text>)", "endswith(<text>, <text>)",
+              "contains(<text>, 'x')", "(<text> LIKE 'x%')", "(<text> NOT LIKE '%_y')", "(<text> LIKE '!%' ESCAPE '!')",
+              "regexp_like(<text>, '^[a-x]+$')", " CAST(<whole> AS BOOLEAN)", "(<exact> > <whole>)",
+              "(<time> - <time> > INTERVAL '5' SECONDS)", "(<real> > <whole>)", "(<time> >= '2026-01-01 00:00:30')",
+              "(<day> = '2026-01-01')", "(<exact> IN (1.5, 0.25, #))"],
+    "time": ["(<time> + INTERVAL '5' MINUTES)", "(<time> - INTERVAL 90 SECONDS)", "(<time> + - INTERVAL '1' HOUR)",
+             "date_trunc('minute', <time>)", "date_trunc('hour', <time>)", "date_trunc('quarter', <time>)",
+             "date_trunc('week', <time>)", "(<time> + (<time> - <time>))"],
+    "day": [" CAST(<time> AS DATE)"],
+}  # fmt: skip
+"""Forms of expressions by the kind of their values: whole numbers, floating-point numbers, decimals, and so on."""
+KINDS = tuple(GRAMMAR)
+
+
 @st.composite
 def queries(draw: st.DrawFn) -> RandomQuery:
     """One to four streams, perhaps a table; perhaps groups."""
-    r = random.Random(draw(st.integers(0, 2**32)))
-    count = draw(st.integers(1, 4))
+    drawn = draw(st.integers(0, 2**32)), draw(st.integers(1, 4)), draw(st.integers(0, 60)), draw(st.integers(1, 8))
+    _, count, few, pieces = drawn
+    r = random.Random(str(drawn))  # Hypothesis draws the same numbers again and again, but not all of them
     many = {1: 60, 2: 40, 3: 30, 4: 24}[count]
-    rows = r.choice([draw(st.integers(0, many)), many, many])  # most queries should have an answer
+    rows = r.choice([min(few, many), many, many])  # most queries should have an answer
     jitter_us = r.choice([0, 3 * SECOND_US])
     grid_us = r.choice([1, SECOND_US, 5 * SECOND_US])
     aliases = list(STREAMS[:count])
     # a stream may be read twice, under another name
     relations = {alias: r.choice(aliases[: n + 1]) if r.random() < 0.2 else alias for n, alias in enumerate(aliases)}
-    streams = {alias: _data(r, rows, jitter_us, grid_us) for alias in aliases}
+    joined_table = r.random() < 0.25
+    no_time = 0.0 if joined_table and count == 1 else 0.04
+    streams = {alias: _data(r, rows, jitter_us, grid_us, no_time) for alias in aliases}
     table = pa.table({
         "k": pa.array([0, 1, 1, None, 9], pa.int32()), "j": pa.array([0, 1, 2, 3, 4], pa.int32()),
         "n": pa.array([1, None, 3, 4, 5], pa.int32()), "s": pa.array(["x", None, "xy", "", "z"]),
@@ -141,29 +207,49 @@ def queries(draw: st.DrawFn) -> RandomQuery:
     })  # fmt: skip
     writer = _Writer(r, aliases)
     keys = _shape(r, aliases)
-    joined_table = r.random() < 0.25
     if joined_table:
         keys.append(f"{r.choice(aliases)}.{r.choice('kj')} = {TABLE}.{r.choice('kj')}")
-    conditions = writer.conditions(3 if count == 1 else 2) + keys
-    r.shuffle(conditions)
+    conditions = writer.conditions(3 if count == 1 else 2)
     grouped = r.random() < 0.5
-    windows = {alias: r.choice([0, 1, 5, 20, 60, 60, 120]) * SECOND_US for alias in aliases}
+    windows = {alias: r.choice([0, 1, 5, 20, 60, 60, 120]) * SECOND_US for alias in relations}
     sources = [f"{relations[alias]} AS {alias}" for alias in aliases] + [TABLE] * joined_table
-    ours = ", ".join(
-        f"{relations[a]} [RANGE {windows[a] // SECOND_US} SECONDS] AS {a}" if count > 1 else sources[0] for a in aliases
-    )
+    trailing = count > 1 and r.random() < 0.2
+    if trailing:
+        windows = dict.fromkeys(aliases, windows["a"])
+    ours, conditions = _from(r, relations, windows if count > 1 and not trailing else {}, keys, conditions)
     ours += f", {TABLE}" * joined_table
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    end = f" WINDOW {windows['a'] // SECOND_US} SECONDS" if trailing else ""
     latest = f"greatest({', '.join(f'{a}.ts' for a in aliases)})" if count > 1 else "a.ts"
     within = [f"{a}.ts IS NOT NULL AND epoch_us({latest}) - epoch_us({a}.ts) <= {windows[a]}" for a in aliases]
-    kept = conditions + (within if count > 1 else [])
+    kept = conditions + keys + (within if count > 1 else [])
     theirs = f"FROM {', '.join(sources)}" + (f" WHERE {' AND '.join(kept)}" if kept else "")
     if grouped:
         asked = _grouped(r, writer, ours, where, theirs, latest)
     else:
         selected = ", ".join(f"{writer.value()} AS c{n}" for n in range(r.randint(1, 4)))
         asked = f"SELECT {selected} FROM {ours}{where}", f"SELECT {selected} {theirs}"
-    return RandomQuery(_of_ours(asked[0]), _of_duckdb(asked[1]), streams, jitter_us, table, draw(st.integers(1, 8)))
+    return RandomQuery(
+        _of_ours(asked[0] + end), _of_duckdb(asked[1]), streams, jitter_us, table, draw(st.integers(1, 8))
+    )
+
+
+def _from(
+    r: random.Random, relations: dict[str, str], windows: dict[str, int], keys: list[str], conditions: list[str]
+) -> tuple[str, list[str]]:  # fmt: skip
+    """FROM, and the conditions of WHERE: keys are in ON or in WHERE."""
+    sources = []
+    for alias, relation in relations.items():
+        us = windows.get(alias)
+        window = "" if us is None else "[NOW] " if not us else f"[RANGE {us // SECOND_US} SECONDS] "
+        sources.append(f"{relation} {window}AS {alias}")
+    joins = r.random() < 0.3
+    if joins:
+        for n, key in enumerate(keys[: len(sources) - 1], 1):
+            sources[n] += f" ON {key}"
+    left = conditions + (keys[len(sources) - 1 :] if joins else keys)
+    r.shuffle(left)
+    return (" JOIN " if joins else ", ").join(sources), left
 
 
 def _shape(r: random.Random, aliases: list[str]) -> list[str]:
@@ -189,15 +275,20 @@ def _grouped(
     length = r.choice([1, 7, 30, 60]) * SECOND_US
     slide = length if r.random() < 0.5 else max(SECOND_US, length // r.choice([2, 3, 4]) // SECOND_US * SECOND_US)
     a = r.choice(writer.aliases)
+    drawn = [writer.typed(r.choice(KINDS), 2) for _ in range(4)]
     keys = r.sample(
-        [f"{a}.k", f"{a}.s", f"{a}.n % 3", f"upper({a}.s)", f"{a}.v > 0", f"{writer.aliases[0]}.j"], r.randint(0, 2)
-    )
+        [f"{a}.k", f"{a}.s", f"{a}.n % 3", f"upper({a}.s)", f"{a}.v > 0", f"{writer.aliases[0]}.j",
+         *(key for key in drawn if f"{a}." in key)], r.randint(0, 2)
+    )  # fmt: skip
+    sums = [f"sum({a}.n)", f"sum({a}.k * 2)", f"sum({writer.typed('whole', 2)})"]
     aggregates = r.sample(
-        ["count(*)", f"count({a}.n)", f"sum({a}.n)", f"sum({a}.k * 2)", f"avg({a}.j)", f"min({a}.v)", f"max({a}.s)",
-         f"max({a}.ts)", f"count(DISTINCT {a}.s)", f"sum({a}.v)"], r.randint(1, 4),
+        ["count(*)", f"count({a}.n)", f"avg({a}.j)", f"min({a}.v)", f"max({a}.s)", f"max({a}.ts)",
+         f"count(DISTINCT {a}.s)", f"sum({a}.v)", *sums, *(f"min({each})" for each in drawn),
+         *(f"count(DISTINCT {each})" for each in drawn), f"sum({writer.typed('exact', 1)})",
+         f"avg({writer.typed('whole', 2)})"], r.randint(1, 4),
     )  # fmt: skip
     # the sums of whole numbers are HUGEINT in DuckDB
-    cast = [f"{each}::BIGINT" if each.startswith("sum") and ".v" not in each else each for each in aggregates]
+    cast = [f"{each}::BIGINT" if each in sums else each for each in aggregates]
     having = f" HAVING {r.choice(['count(*) > 1', f'max({a}.j) >= 2', f'sum({a}.n) > 0 OR count(*) = 1'])}" * r.choice(
         [0, 0, 1]
     )

@@ -111,7 +111,7 @@ class ExpressionReader:
 
     def _check_operands(self, node: SqlNode) -> None:
         """Refuse ambiguous comparisons: sqlglot reads `a = b < c` as `a = (b < c)`, Spark as `(a = b) < c`."""
-        left, right = type(node.this).__name__, type(node.expression).__name__
+        left, right = self._operator(node.this), self._operator(node.expression)
         is_null_safe = type(node).__name__ == "NullSafeEQ" and right == "Paren"
         if is_null_safe and not is_in_parentheses(self.source, node.expression, ("<=>", "FROM")):
             right = type(node.expression.this).__name__
@@ -119,6 +119,11 @@ class ExpressionReader:
             self._refuse(
                 node, f"{self.source.written(node)} is ambiguous; write the inner comparison first and in parentheses"
             )
+
+    def _operator(self, node: SqlNode) -> str:
+        """Return the class of a node; that of any function for a predicate that is written as one."""
+        name = type(node).__name__
+        return "Func" if name == "RegexpLike" and self._written(node) in ("regexp_like", "rlike", "regexp") else name
 
     def _typed(self, node: SqlNode, function: str, parts: list[SqlNode]) -> Call:
         return typed(function, [self.read(part) for part in parts], lambda why: self._refuse(node, why))
