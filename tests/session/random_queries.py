@@ -84,8 +84,8 @@ class _Writer:
         if kind >= 2:
             word = "AND" if kind == 2 else "OR"
             return f"({self.condition(depth - 1)} {word} {self.condition(depth - 1)})"
-        kind = self.r.random()
-        return self._guarded() if kind < 0.2 else self.typed("truth", 2) if kind < 0.6 else self._simple()
+        way = self.r.random()
+        return self._guarded() if way < 0.2 else self.typed("truth", 2) if way < 0.6 else self._simple()
 
     def literal(self) -> str:
         """A text that means something to a parser."""
@@ -170,7 +170,8 @@ GRAMMAR = {
               "(<real> <=> (<real>))",
               "(<truth> <=> (<truth>))", "(<whole> BETWEEN # AND <whole>)", "(<text> NOT BETWEEN 'a' AND <text>)",
               "(<whole> IN (#, #, NULL))", "(<text> NOT IN ('x', <text>))", "(<whole> IS NULL)", "(<text> IS NOT NULL)",
-              "((<truth>) IS TRUE)", "((<truth>) IS NOT FALSE)", "startswith(<text>, <text>)", "endswith(<text>, <text>)",
+              "((<truth>) IS TRUE)", "((<truth>) IS NOT FALSE)", "startswith(<text>, <text>)",
+              "endswith(<text>, <text>)",
               "contains(<text>, 'x')", "(<text> LIKE 'x%')", "(<text> NOT LIKE '%_y')", "(<text> LIKE '!%' ESCAPE '!')",
               "regexp_like(<text>, '^[a-x]+$')", " CAST(<whole> AS BOOLEAN)", "(<exact> > <whole>)",
               "(<time> - <time> > INTERVAL '5' SECONDS)", "(<real> > <whole>)", "(<time> >= '2026-01-01 00:00:30')",
@@ -188,7 +189,7 @@ KINDS = tuple(GRAMMAR)
 def queries(draw: st.DrawFn) -> RandomQuery:
     """One to four streams, perhaps a table; perhaps groups."""
     drawn = draw(st.integers(0, 2**32)), draw(st.integers(1, 4)), draw(st.integers(0, 60)), draw(st.integers(1, 8))
-    _, count, few, pieces = drawn
+    count, few, pieces = drawn[1:]
     r = random.Random(str(drawn))  # Hypothesis draws the same numbers again and again, but not all of them
     many = {1: 60, 2: 40, 3: 30, 4: 24}[count]
     rows = r.choice([min(few, many), many, many])  # most queries should have an answer
@@ -229,9 +230,7 @@ def queries(draw: st.DrawFn) -> RandomQuery:
     else:
         selected = ", ".join(f"{writer.value()} AS c{n}" for n in range(r.randint(1, 4)))
         asked = f"SELECT {selected} FROM {ours}{where}", f"SELECT {selected} {theirs}"
-    return RandomQuery(
-        _of_ours(asked[0] + end), _of_duckdb(asked[1]), streams, jitter_us, table, draw(st.integers(1, 8))
-    )
+    return RandomQuery(_of_ours(asked[0] + end), _of_duckdb(asked[1]), streams, jitter_us, table, pieces)
 
 
 def _from(
