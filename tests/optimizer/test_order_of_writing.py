@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,8 +20,8 @@ from thalweg.cost.join_bytes import plan_bytes
 from thalweg.cost.join_work import NodeTimes
 from thalweg.optimizer.plan_chart import best_plan
 from thalweg.optimizer.search_plans import cheapest_plan
-from thalweg.plan.join_shape import Shape, of_text, sorted_text
-from thalweg.plan.objective import Objective
+from thalweg.plan.join_shape import of_text, sorted_text
+from thalweg.plan.objective import LEAST_CPU, Objective
 
 OBJECTIVES: tuple[Objective | None, ...] = (
     None, objective.most_results(by="10 seconds"), objective.first_results(100), objective.steady_rate(),
@@ -69,7 +67,7 @@ FEW = st.sampled_from([1.0, 2.0, 100.0, 3_000.0, 200_000.0])
 @st.composite
 def joins(draw: st.DrawFn) -> Drawn:
     """A tree of equalities of three to five streams, sometimes six, and some more; of some, a column is the same."""
-    n = draw(st.sampled_from([3, 3, 3, 3, 3, 4, 4, 4, 5, 6]))
+    n = draw(st.sampled_from([3, 3, 3, 3, 3, 3, 4, 4, 4, 5, 6]))
     names = [f"s{i}" for i in draw(st.permutations(range(n)))]
     pairs = [(draw(st.integers(0, i - 1)), i) for i in range(1, n)]
     pairs += draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1]),
@@ -87,7 +85,8 @@ def joins(draw: st.DrawFn) -> Drawn:
 
 
 def as_sorted(text: str) -> str:
-    """Every plan in a text with sorted inputs, which are as long."""
+    """Every plan in a text with sorted inputs. Lines are joined, because they break where a plan has a blank."""
+    text = " ".join(text.split())
     level = r"\(s\d(?: s\d)+\)"
     for _ in range(5):  # the inner plans first
         level = rf"\((?:s\d|{level})(?: (?:s\d|{level}))+\)"
@@ -112,10 +111,6 @@ def of_sql(drawn: Drawn, seed: int, wanted: Objective | None) -> tw.ContinuousQu
     return s.query(text, objective=wanted, statistics=statistics)
 
 
-def texts(shapes: Iterable[Shape]) -> list[str]:
-    return [sorted_text(shape) for shape in shapes]
-
-
 @examples(50, long=1_000)
 @given(drawn=joins(), wanted=st.sampled_from(OBJECTIVES), seed=st.integers(0, 2**32), in_sql=st.booleans())
 def test_no_choice_of_a_plan_depends_on_the_order_of_writing(
@@ -126,20 +121,23 @@ def test_no_choice_of_a_plan_depends_on_the_order_of_writing(
     assert as_sorted(compared(one.explain())) == as_sorted(compared(other.explain()))
 
 
-@examples(25, long=500)
-@given(drawn=joins(), wanted=st.sampled_from(OBJECTIVES[:6]), seed=st.integers(0, 2**32), rate=FEW)
+@examples(15, long=500)
+@given(drawn=joins(), wanted=st.sampled_from(OBJECTIVES[3:6]), seed=st.integers(0, 2**32), rate=FEW)
 def test_no_search_at_one_point_depends_on_the_order_of_writing(
     drawn: Drawn, wanted: Objective, seed: int, rate: float
 ) -> None:
     """What charts look up, and what a running join searches for numbers that it has counted."""
-    found = []
-    for n in range(2):
-        estimates = of_join(drawn, seed + n, wanted)._estimates
+
+    def found(seed: int) -> list[str]:
+        estimates = of_join(drawn, seed, None)._estimates
         numbers = estimates.numbers(estimates.expected())
-        rates = {min(drawn.streams): rate}
-        small = len(drawn.streams) < 6
-        found.append([
-            *([best_plan(estimates, rates, wanted or objective.steady_rate(), 1e6 * rate)] if small else []),
-            cheapest_plan(estimates.graph, NodeTimes(numbers), partial(plan_bytes, numbers=numbers))[0],
-        ])  # fmt: skip
-    assert texts(found[0]) == texts(found[1])
+        graph, times = estimates.graph, NodeTimes(numbers)
+        cheapest, _ = cheapest_plan(graph, times, lambda shape: float(plan_bytes(shape, numbers)))
+        if len(graph.aliases) == 6:  # too many plans for a chart
+            return [sorted_text(cheapest)]
+        best = [
+            best_plan(estimates, {min(drawn.streams): rate}, each, 1e6 * rate) for each in (LEAST_CPU, wanted)
+        ]  # fmt: skip
+        return [*map(sorted_text, (cheapest, *best))]
+
+    assert found(seed) == found(seed + 1)

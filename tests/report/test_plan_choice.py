@@ -37,7 +37,25 @@ def test_results_by_the_time_of_the_objective_are_a_column() -> None:
 def test_the_reason_of_a_plan_that_needs_more_cpu() -> None:
     text = explained(objective="least_memory")
     assert rows(text)["multiway"][-1] == "chosen"
-    assert "% of its CPU time: it is better at least_memory()" in text
+    assert "multiway takes 444 % of the CPU time of (a (b c))" in text
+    assert "multiway is the best in memory; (a (b c)), the next best, is worse by 6.19 % on average" in " ".join(
+        text.split()
+    )
+
+
+def test_what_is_compared_of_many_streams_is_said() -> None:
+    on = " AND ".join(f"s{n}.k = s{n + 1}.k" for n in range(5))
+    known: dict[str, object] = {f"s{n}": {"rows_per_second": 100.0} for n in range(6)}
+    known["partners"] = {f"s{n}.k = s{n + 1}.k": (1, None) for n in range(5)}
+    search = "local_rate_maximization"
+    for wanted, found in (
+        (None, ""),
+        (tw.objective.most_results("1 second", search), f", the one that {search} finds"),
+    ):
+        text = str(tw.join(on, "10 seconds", "ts", statistics=known, objective=wanted).explain())
+        assert f"only the cheapest plan{found}, multiway and those that keep one pair are compared" in " ".join(
+            text.split()
+        )
 
 
 @pytest.mark.parametrize(("policy", "changes"), [("auto", True), ("static", False)])

@@ -130,8 +130,10 @@ class PlanChoice:
     @property
     def compared(self) -> tuple[Candidate, ...]:
         """The candidates that could have been chosen: those within the memory limit if there are any, and of these the
-        ones that the search of the objective finds."""
-        found = [each for each in self.candidates if each.fits or self.over_memory]
+        ones that the search of the objective finds. If all exceed the limit, memory decides between all of them."""
+        if self.over_memory:
+            return self.candidates
+        found = [each for each in self.candidates if each.fits]
         return tuple([each for each in found if each.searched is not None] or found)
 
     @property

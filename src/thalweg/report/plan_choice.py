@@ -12,13 +12,14 @@ from thalweg.formatting import WIDTH, aligned, byte_size, few_digits, listed, pe
 from thalweg.optimizer.choose_plan import Band, Candidate, PlanChoice
 from thalweg.optimizer.first_plan import FirstPlan
 from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.plan_scores import CAUTION, plan_text
+from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.results_over_time import results_over_time
 from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.optimizer.tipping_point import TippingPoint, tipping_point
 from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.report.explanation import Paragraph
 from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
+from thalweg.report.plan_reason import reason
 
 SHOWN = 8
 """The most candidates in a table or a picture."""
@@ -90,22 +91,8 @@ def _row(candidate: Candidate, choice: PlanChoice, buckets: int, by: float | Non
 
 
 def _sentences(choice: PlanChoice, estimates: JoinEstimates, crossings: Sequence[Crossing]) -> Iterator[str]:
-    chosen = choice.chosen
     yield f"{_count(choice.results)} results per second expected, from {_ORIGINS[choice.origin]}"
-    if choice.over_memory:
-        yield f"no plan is expected to stay within max_bytes: {chosen.plan} needs the least memory"
-    rivals = [candidate for candidate in choice.candidates[1:] if candidate.fits]
-    if rivals and not choice.over_memory:
-        rival = min(rivals, key=lambda candidate: candidate.cpu)
-        if chosen.cpu <= rival.cpu:
-            yield f"{chosen.plan} takes {percent(chosen.cpu / rival.cpu)} of the CPU time of {rival.plan}"
-        else:
-            if choice.objective == LEAST_CPU:
-                why = f"it must save {percent(1 - 1 / CAUTION)} of it over the whole band"
-            else:
-                why = f"it is better at {choice.objective!r}"
-            share = percent(rival.cpu / chosen.cpu)
-            yield f"{chosen.plan} is chosen although {rival.plan} takes {share} of its CPU time: {why}"
+    yield from reason(choice)
     tipping = tipping_point(estimates, choice)
     if tipping is not None:
         yield _tipping(tipping, estimates)
@@ -115,7 +102,8 @@ def _sentences(choice: PlanChoice, estimates: JoinEstimates, crossings: Sequence
             f"{_whole(crossing.results)} results"
         )
     if not choice.complete:
-        yield "with so many streams, only the cheapest plan, multiway and those that keep one pair are compared"
+        found = "" if choice.chosen.searched is None else f", the one that {choice.objective.search} finds"
+        yield f"with so many streams, only the cheapest plan{found}, multiway and those that keep one pair are compared"
 
 
 def _tipping(tipping: TippingPoint, estimates: JoinEstimates) -> str:
