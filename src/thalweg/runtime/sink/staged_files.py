@@ -230,7 +230,7 @@ def cannot_write(folder: str, error: OSError) -> QueryError:
 
 
 def remedy_of(error: OSError) -> str:
-    """Return what a user can do about an error of the disk."""
+    """Return what a user can do about an error of the disk; by default, free space or restore the folder."""
     return REMEDIES.get(error.errno or 0, "free space or restore the folder")
 
 
@@ -245,4 +245,3 @@ REMEDIES = {
     errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
     errno.ENAMETOOLONG: "partition by a column whose values are shorter",
 }
-"""What a user can do about errors of the disk; by default, free space or restore the folder."""

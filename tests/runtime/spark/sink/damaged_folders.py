@@ -25,6 +25,7 @@ class Scene:
     def __init__(self, spark: SparkSession, folder: Path, sink: str, text: str = PAIRS) -> None:
         self._spark, self.folder, self._sink, self._text = spark, folder / "now", sink, text
         self._aside, self._streams = folder / "aside", pairs(self.folder)
+        self._damaged: list[Path] = []
         self.run()
         self._streams["b"].add(rows([9], first_id=2))
         self._streams["a"].add(rows([10], first_id=3))
@@ -54,6 +55,7 @@ class Scene:
     def damage(self, path: Path, how: str) -> None:
         """Damage a file or a folder, and remove checksums of files, which would show it at once."""
         place = self.folder / path
+        self._damaged = [path]
         if place.is_dir():
             shutil.rmtree(place)
             if how == "emptied":
@@ -64,24 +66,24 @@ class Scene:
             other = self._neighbor(path)
             place.write_bytes(other.read_bytes())
             other.write_bytes(content)
-            _without_checksum(other)
+            self._damaged.append(other.relative_to(self.folder))
         elif how == "deleted":
             place.unlink()
         else:
             place.write_bytes({"cut off": content[: len(content) // 2], "emptied": b""}.get(how, b"\0" * len(content)))
-        _without_checksum(place)
+        self._without_checksums()
 
     def copy_from(self, other: Scene, path: Path) -> None:
         """Replace a file with that of another query."""
         shutil.copy2(other._aside / path, self.folder / path)
-        _without_checksum(self.folder / path)
+        self._damaged = [path]
+        self._without_checksums()
 
     def _neighbor(self, path: Path) -> Path:
         """Return the file next to another one, in its folder or in the next folder."""
         for top in (self.folder / path).parents[:3]:
-            files = [
-                each for each in sorted(top.rglob("*")) if each.is_file() and each.suffix not in (".crc", ".parquet")
-            ]
+            files = [each for each in sorted(top.rglob("*")) if each.is_file()]
+            files = [each for each in files if each.suffix not in (".crc", ".parquet")]
             if len(files) > 1:
                 return files[files.index(self.folder / path) - 1]
         raise AssertionError(f"{path} is alone")
@@ -91,16 +93,19 @@ class Scene:
         shutil.rmtree(self.folder)
         shutil.copytree(self._aside, self.folder)
 
-    def repair(self, path: Path) -> None:
-        """Restore what was damaged: a file and the files beside it, or a folder. Leave everything else as it is."""
-        top = self.folder.joinpath(*path.parts[:2])
-        if top.is_dir():
-            shutil.rmtree(top)
-            shutil.copytree(self._aside.joinpath(*path.parts[:2]), top)
-        else:
-            for each in (self._aside / path.parts[0]).iterdir():
-                if each.is_file():
-                    shutil.copy2(each, self.folder / path.parts[0] / each.name)
+    def repair(self) -> None:
+        """Restore what was damaged, and leave everything else as it is."""
+        for path in self._damaged:
+            if (self._aside / path).is_dir():
+                shutil.rmtree(self.folder / path, ignore_errors=True)
+                shutil.copytree(self._aside / path, self.folder / path)
+            else:
+                shutil.copy2(self._aside / path, self.folder / path)
+        self._without_checksums()
+
+    def _without_checksums(self) -> None:
+        for path in self._damaged:
+            (self.folder / path.parent / f".{path.name}.crc").unlink(missing_ok=True)
 
     def seen(self) -> list[list[tuple[int, int]]]:
         """What both kinds of readers see: those that list files, and those that use Spark's log."""
@@ -117,7 +122,3 @@ class Scene:
             if abs((at - then).total_seconds()) * 1e6 <= WINDOW_US
         ]
         return [sorted(pairs)] * 2
-
-
-def _without_checksum(path: Path) -> None:
-    (path.parent / f".{path.name}.crc").unlink(missing_ok=True)

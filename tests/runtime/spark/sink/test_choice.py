@@ -306,14 +306,30 @@ def test_arguments_of_a_join_that_is_started(spark: SparkSession, tmp_path: Path
     assert not (tmp_path / "checkpoint").exists()
 
 
-def test_a_folder_belongs_to_the_first_query_that_is_started(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sink", ["tasks", "spark"])
+def test_a_folder_belongs_to_the_first_query_that_is_started(spark: SparkSession, tmp_path: Path, sink: str) -> None:
+    """Two queries with two checkpoints would write rows twice, or leave out those of each other."""
     streams = pairs(tmp_path)
-    first = session(spark, streams).query(PAIRS).start(**{**places(tmp_path), "trigger": "1 hour"})
+    first = session(spark, streams).query(PAIRS).start(**{**places(tmp_path), "trigger": "1 hour"}, sink=sink)
     try:
         with pytest.raises(tw.PlanError, match=r"/out' is the folder of the query [-0-9a-f]*, which is running; give"):
             session(spark, streams).query(PAIRS).start(**{**places(tmp_path), "checkpoint": tmp_path / "other"})
     finally:
         first.stop()
+
+
+def test_results_of_spark_s_sink_elsewhere(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a store that is no disk of this machine, where only Spark can look."""
+    monkeypatch.setattr("thalweg.runtime.spark.sink.choice.folder_of", lambda *given: "s3a://bucket/out")
+    s, run = session(spark, pairs(tmp_path)), places(tmp_path)
+    s.query(PAIRS).start(**run).awaitTermination(120)
+    s.query(PAIRS).start(**run).awaitTermination(120)
+    assert not (tmp_path / "out" / ".thalweg").exists()
+    with pytest.raises(tw.PlanError, match="has results of another query"):
+        s.query(PAIRS).start(**run | {"checkpoint": tmp_path / "other"})
+    assert found(tmp_path) == [(0, 0), (1, 0), (1, 1), (2, 1)]
 
 
 def test_a_folder_of_a_query_without_results_is_free(spark: SparkSession, tmp_path: Path) -> None:
@@ -338,7 +354,7 @@ def test_a_folder_whose_owner_is_damaged(spark: SparkSession, tmp_path: Path) ->
     assert reason(spark, tmp_path) == ""  # without results
     (tmp_path / "o" / ".thalweg" / "query").write_text("hello")
     (tmp_path / "o" / "_spark_metadata" / "0").write_text("v1")
-    with pytest.raises(tw.PlanError, match="has results of another query"):
+    with pytest.raises(tw.CheckpointError, match=r"/o/.thalweg/query, which names .* is damaged; remove it"):
         reason(spark, tmp_path)
 
 

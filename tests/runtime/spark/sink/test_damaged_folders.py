@@ -41,8 +41,7 @@ def refusal(scene: Scene) -> str | None:
 
 
 def try_damages(scene: Scene, cases: Sequence[tuple[Path, str]]) -> int:
-    """Return how many of the damages were refused. Spark's sentences about files in `state`, and about offsets that go
-    back because files were swapped, do not name the file."""
+    """Return how many of the damages were refused. Spark's sentences about files in `state` do not always name them."""
     refused = 0
     for path, how in cases:
         scene.restore()
@@ -50,11 +49,11 @@ def try_damages(scene: Scene, cases: Sequence[tuple[Path, str]]) -> int:
         said = refusal(scene)
         if said is not None:
             refused += 1
-            if path.parts[1] not in OF_SPARK or (path.parts[1] != "state" and how != "swapped"):
+            if path.parts[1] != "state":
                 assert path.name in said or path.parts[1] in said, f"{path} {how}: {said}"
             assert "\n" not in said, f"{path} {how}: {said}"
             assert "empty the folder" not in said
-            scene.repair(path)
+            scene.repair()
             assert refusal(scene) is None, f"{path} {how}, repaired"
         assert scene.seen() == scene.expected(), f"{path} {how}: {said}"
     return refused
@@ -148,7 +147,7 @@ def test_files_of_another_query(spark: SparkSession, scenes: dict[str, Scene], t
         if said is not None:
             refused.add(path.name)
             assert path.name in said or re.search("belongs to|of another query", said), f"{path}: {said}"
-            scene.repair(path)
+            scene.repair()
             assert refusal(scene) is None, f"{path}, repaired"
         assert scene.seen() == scene.expected(), f"{path}: {said}"
     assert {"metadata", "query", "thalweg-sink"} <= refused

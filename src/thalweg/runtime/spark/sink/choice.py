@@ -41,11 +41,12 @@ from thalweg.runtime.sink.batch_commit import disown_unused, forget_emptied, own
 from thalweg.runtime.sink.parquet_form import CODECS
 from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
+from thalweg.runtime.sink.staged_files import remedy_of
 from thalweg.runtime.spark.joins.task_sink import NeedsSparkSinkError
-from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink, query_id, refuse_lost_pin
+from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink, refuse_lost_pin
 from thalweg.runtime.spark.sink.request import SPARK, TASKS, SinkRequest
 from thalweg.runtime.spark.sink.shared_folder import not_shared
-from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path, running_query
+from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path, identity_in, running_query
 from thalweg.runtime.spark.sql.requirements import spark_errors
 
 _PLAIN = (
@@ -145,22 +146,27 @@ def _folder_on_disk(spark: SparkSession, request: SinkRequest) -> str:
     if not folder.startswith("/"):
         return ""
     place = request.checkpoint
-    is_new = place is None or not is_begun(spark, place)
     if os.path.lexists(folder) and not os.path.isdir(folder):
         kind = "a file" if os.path.exists(folder) else "a link to nothing"
         raise PlanError(f"path={request.path!r} is {kind}; give a folder")
     with readable(request):
         forget_emptied(folder)
-        owner = owner_of(folder)
+        try:
+            owner = owner_of(folder)
+        except CheckpointError:
+            if not disown_unused(folder):
+                raise
+            owner = None
         if owner is None:  # an earlier version, or Spark alone, has written the results if there are any
-            if is_new and SinkLog(folder).latest() is not None:
+            is_begun_here = place is not None and is_begun(spark, place)
+            if not is_begun_here and SinkLog(folder).latest() is not None:
                 raise other_results(request)
             return folder
     if (other := running_query(spark, owner)) is not None:
         raise PlanError(
             f"path={request.path!r} is the folder of the query {other}, which is running; give this query another one"
         )
-    if place is None or is_new or query_id(spark, place) != owner:
+    if place is None or identity_in(spark, place) != owner:
         with readable(request):
             if disown_unused(folder):
                 return folder
@@ -188,7 +194,7 @@ def readable(request: SinkRequest) -> Iterator[None]:
     except OSError as error:
         raise PlanError(
             f"path={request.path!r} is a folder that cannot be read and written: {error.strerror}; give another, or "
-            "let this user read and write it"
+            f"{remedy_of(error)}"
         ) from error
 
 

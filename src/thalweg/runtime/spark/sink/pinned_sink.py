@@ -87,8 +87,9 @@ def unpin_sink(spark: SparkSession, checkpoint: str) -> None:
 
 def query_id(spark: SparkSession, checkpoint: str) -> str:
     """Return the id of the query that a checkpoint belongs to, which Spark writes before the first micro-batch."""
-    path = f"{checkpoint.rstrip('/')}/metadata"
-    return identity_in(path, lines_of(spark, path))
+    if (found := identity_in(spark, checkpoint)) is None:
+        raise damaged(f"{checkpoint.rstrip('/')}/metadata", "is missing")
+    return found
 
 
 def is_begun(spark: SparkSession, checkpoint: str) -> bool:

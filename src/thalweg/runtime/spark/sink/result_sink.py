@@ -174,15 +174,10 @@ class ResultSink:
                 pin_sink(self._spark, place, sink, replaces=True)
             yield
             return
-        try:
+        with readable(self._request):
             os.makedirs(choice.folder, exist_ok=True)
             try_to_write(choice.folder)
             make_folders(choice.folder, LOG)  # from now on Spark's readers do not list the files
-        except OSError as error:
-            raise PlanError(
-                f"path={self._request.path!r} is a folder that cannot be written to: {error.strerror}; give another, "
-                "or let this user write to it"
-            ) from error
         pin_sink(self._spark, place, sink)
         try:
             yield

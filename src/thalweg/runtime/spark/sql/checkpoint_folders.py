@@ -124,30 +124,28 @@ def forbidden(folder: str) -> str | None:
 
 def query_at(spark: SparkSession, checkpoint: str) -> str | None:
     """Return the name or id of the query that is running with this checkpoint, in any session. The checkpoint has
-    the id of its query, so no paths are compared. None if this Spark session knows of no such query. Raise a
-    CheckpointError if the file with the id is damaged, or missing although the checkpoint was used."""
+    the id of its query, so no paths are compared. None if this Spark session knows of no such query."""
+    identity = identity_in(spark, checkpoint)
+    return None if identity is None else running_query(spark, identity)
+
+
+def identity_in(spark: SparkSession, checkpoint: str) -> str | None:
+    """Return the id of the query that a checkpoint belongs to; None if it was never used. Raise a CheckpointError if
+    the file with the id is damaged or lost."""
     path = f"{checkpoint.rstrip('/')}/metadata"
+    hint = ' (it is {"id":"..."} with the id that the file .thalweg/query in the folder of the results has)'
     lines = lines_of(spark, path)
     if lines is None:
         if newest(spark, f"{checkpoint.rstrip('/')}/offsets") is not None:
-            raise damaged(path, "is missing", _CONTENT)
+            raise damaged(path, "is missing", hint)
         return None
-    return running_query(spark, identity_in(path, lines))
-
-
-def identity_in(path: str, lines: list[str] | None) -> str:
-    """Return the id of a query from the lines of the file `metadata` at `path`. Raise a CheckpointError if it has
-    none."""
     try:
-        match json.loads("\n".join(lines or ())):
+        match json.loads("\n".join(lines)):
             case {"id": str(found)} if is_query_id(found):
                 return found
     except ValueError:
         pass
-    raise damaged(path, hint=_CONTENT)
-
-
-_CONTENT = ' (it is {"id":"..."} with the id that the file .thalweg/query in the folder of the results has)'
+    raise damaged(path, hint=hint)
 
 
 def running_query(spark: SparkSession, identity: str) -> str | None:
@@ -191,10 +189,10 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
 
 def newest(spark: SparkSession, folder: str) -> int | None:
     """Return the highest number of a file in a folder of numbered files, as of micro-batches; None if there is none."""
-    return max(_numbered(spark, folder), default=None)
+    return max(numbered(spark, folder), default=None)
 
 
-def _numbered(spark: SparkSession, folder: str) -> dict[int, str]:
+def numbered(spark: SparkSession, folder: str) -> dict[int, str]:
     """Return the names of the files in a folder of numbered files. A compact file replaces the other of its number."""
     with file_errors(folder):
         if hasattr(spark, "_jvm"):
@@ -205,37 +203,6 @@ def _numbered(spark: SparkSession, folder: str) -> dict[int, str]:
             paths = _on_connect(spark.read.format("binaryFile").load(folder).select("path"))
             names = [row[0].rpartition("/")[2] for row in paths or ()]
     return {int(name.split(".")[0]): name for name in sorted(names) if re.fullmatch(r"\d+(\.compact)?", name)}
-
-
-def refuse_damaged_logs(spark: SparkSession, checkpoint: str) -> None:
-    """Raise a CheckpointError if a file is damaged or missing from which Spark continues to plan micro-batches: Spark's
-    errors do not name all of them. On Connect Spark's errors stay as they are."""
-    folder = checkpoint.rstrip("/")
-    if not hasattr(spark, "_jvm") or (planned := newest(spark, f"{folder}/offsets")) is None:
-        return
-    committed = newest(spark, f"{folder}/commits")
-    logs = [f"offsets/{batch}" for batch in (planned, planned - 1) if batch >= 0]
-    logs += [] if committed is None else [f"commits/{committed}"]
-    for path in (f"{folder}/{name}" for name in logs):
-        lines = lines_of(spark, path)
-        if lines is None:
-            raise damaged(path, "is missing")
-        if len(lines) < 2 or not re.fullmatch(r"v\d+", lines[0]):
-            raise damaged(path)
-        _refuse_cut_off(path, lines, "{")
-    number = 0
-    while files := _numbered(spark, f"{folder}/sources/{number}"):
-        last = max((batch for batch, name in files.items() if name.endswith(".compact")), default=0)
-        for path in (f"{folder}/sources/{number}/{name}" for batch, name in files.items() if batch >= last):
-            _refuse_cut_off(path, lines_of(spark, path) or [], '{"path":')  # other sources have other formats
-        number += 1
-
-
-def _refuse_cut_off(path: str, lines: list[str], begin: str) -> None:
-    """Raise a CheckpointError if a line with this beginning is not a JSON object."""
-    for line in lines:
-        if line.startswith(begin):
-            parsed(path, line)
 
 
 def _on_connect(df: DataFrame) -> list[Any] | None:

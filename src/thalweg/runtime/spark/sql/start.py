@@ -24,12 +24,8 @@ from thalweg.runtime.spark.sink.pinned_sink import is_begun
 from thalweg.runtime.spark.sink.request import SinkRequest, refuse_wrong_names
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.after_join import AfterJoin, computed_in_tasks, obstacle
-from thalweg.runtime.spark.sql.checkpoint_folders import (
-    query_at,
-    refuse_damaged_logs,
-    refuse_forbidden,
-    refuse_one_folder,
-)
+from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_forbidden, refuse_one_folder
+from thalweg.runtime.spark.sql.checkpoint_logs import refuse_damaged_logs
 from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
 from thalweg.stats.batch_time import BatchTimes
