@@ -157,7 +157,7 @@ class BatchTimes:
             sums = [float(number) for number in stored["sums"]]
             arrived, passed, batches = float(stored["arrived"]), float(stored["passed"]), int(stored["batches"])
             line = None if stored["line"] is None else [float(number) for number in stored["line"]]
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"{stored!r} has no sums of micro-batches") from error
         numbers = [*sums, arrived, passed, batches, *(line or ())]
         is_whole = len(sums) == len(cls().sums) and len(line or [0.0] * 4) == 4

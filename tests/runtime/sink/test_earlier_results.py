@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.sink.folder_readers import listed, logged
+from tests.runtime.sink.interrupted import Killed, killed_at
 from tests.runtime.sink.test_batch_commit import LOG, QUERY, full, numbers, staged
 from thalweg.errors import CheckpointError, QueryError
 from thalweg.runtime.sink.batch_commit import BatchCommit
 from thalweg.runtime.sink.earlier_results import continue_spark, continue_tasks
-from thalweg.runtime.sink.sink_log import SinkLog
+from thalweg.runtime.sink.sink_log import LogSettings, SinkLog
 
 BATCHES = 7
 """Of which the log has two compact files and one after them."""
@@ -134,6 +136,28 @@ def test_an_interrupted_commit_that_cannot_be_completed(tmp_path: Path, lost: st
     assert not (tmp_path / ".thalweg" / "2.json").exists()
     commit(tmp_path, range(2, 4))
     assert listed(tmp_path) == logged(tmp_path) == expected(4)
+
+
+@pytest.mark.parametrize(("begin", "count", "now"), [(0, 6, 3), (0, 7, 5), (5, 1, 3)])
+def test_no_kill_leaves_a_folder_that_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin: int, count: int, now: int
+) -> None:
+    """Also while files of the log are written that an emptied folder, or another interval, lacks."""
+    for kill in range(100):
+        folder = tmp_path / str(kill)
+        folder.mkdir()
+        commit(folder, range(begin, begin + count - 1))
+        last = begin + count - 1
+        files = staged(folder, last, 3, ["day"])
+        ended = False
+        with suppress(Killed), killed_at(kill, monkeypatch):
+            BatchCommit(str(folder), LogSettings(interval=now)).commit(QUERY, last, files)
+            ended = True
+        log = SinkLog(str(folder), LogSettings(interval=now))
+        assert continue_tasks(log, str(folder), QUERY, last, last - 1) == 0
+        if ended:
+            break
+    assert kill > 8
 
 
 @pytest.mark.parametrize("planned", [None, 1])
