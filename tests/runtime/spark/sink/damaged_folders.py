@@ -49,7 +49,7 @@ class Scene:
             if (self._aside / path).is_dir():
                 found += [(path, how) for how in ("emptied", "deleted")]
             elif path.suffix != ".crc":
-                found += [(path, how) for how in HOWS]
+                found += [(path, how) for how in HOWS if how != "zeros" or "state" not in path.parts]
         return found
 
     def damage(self, path: Path, how: str) -> None:
@@ -103,6 +103,10 @@ class Scene:
                 shutil.copy2(self._aside / path, self.folder / path)
         self._without_checksums()
 
+    def is_as_before(self) -> bool:
+        """Whether all files are as they were, so that an attempt to start has changed nothing."""
+        return _content(self.folder) == _content(self._aside)
+
     def _without_checksums(self) -> None:
         for path in self._damaged:
             (self.folder / path.parent / f".{path.name}.crc").unlink(missing_ok=True)
@@ -122,3 +126,8 @@ class Scene:
             if abs((at - then).total_seconds()) * 1e6 <= WINDOW_US
         ]
         return [sorted(pairs)] * 2
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".crc"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}

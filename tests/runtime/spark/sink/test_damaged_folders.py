@@ -41,7 +41,8 @@ def refusal(scene: Scene) -> str | None:
 
 
 def try_damages(scene: Scene, cases: Sequence[tuple[Path, str]]) -> int:
-    """Return how many of the damages were refused. Spark's sentences about files in `state` do not always name them."""
+    """Return how many of the damages were refused. Spark's sentences about files in `state` do not always name them.
+    What a refusal has left as it was need not run."""
     refused = 0
     for path, how in cases:
         scene.restore()
@@ -54,6 +55,8 @@ def try_damages(scene: Scene, cases: Sequence[tuple[Path, str]]) -> int:
             assert "\n" not in said, f"{path} {how}: {said}"
             assert "empty the folder" not in said
             scene.repair()
+            if scene.is_as_before():
+                continue
             assert refusal(scene) is None, f"{path} {how}, repaired"
         assert scene.seen() == scene.expected(), f"{path} {how}: {said}"
     return refused
