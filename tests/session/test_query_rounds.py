@@ -143,6 +143,8 @@ def test_all_queries_can_be_stopped() -> None:
     s = session(a=endless())
     rounds = s.rounds([s.query("SELECT n FROM a", name="endless"), s.query("SELECT n FROM b", name="short")])
     assert rounds.runs["short"].awaitTermination(60)
+    with pytest.raises(PlanError, match="a query 'ENDLESS' is already running; stop it first, or give this one anothe"):
+        s.rounds([s.query("SELECT n FROM b", name="ENDLESS")])
     rounds.stop()
     assert not rounds.isActive
     assert rounds.table("short").num_rows == 600
@@ -154,6 +156,7 @@ def test_wrong_queries_are_refused() -> None:
     for given, message in (
         ([], "rounds([]): give at least one query"),
         ([mine, mine], "there are two queries 'mine'; give each its own name="),
+        ([mine, s.query(PLAIN, name="Mine")], "there are two queries 'Mine'; give each its own name="),
         ([other.query(PLAIN)], "item 1 must be a query of this session, made by s.query(...)"),
         ([mine, "SELECT 1"], "item 2 must be a query of this session, made by s.query(...), not 'SELECT 1'"),
     ):

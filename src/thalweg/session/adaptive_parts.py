@@ -44,6 +44,10 @@ class AdaptiveParts:
     sink: tuple[str, ...] = ()
     """Sentences about who writes the results of a Spark stream; empty if it was not started."""
 
+    def __reduce__(self) -> tuple[type[AdaptiveParts], tuple[()]]:
+        """Pickle without the parts: a copy of a query in another process starts an empty report."""
+        return AdaptiveParts, ()
+
     def add(self, name: str, part: AdaptivePart) -> None:
         """Add a part with a name."""
         self.named[name] = part

@@ -244,6 +244,14 @@ class _RunHandle:
     checkpoint: str | None = None
     """The folder from which a restart continues; None if there is none."""
 
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled."""
+        query = "a started query" if self.name is None else f"the started query {self.name!r}"
+        raise PlanError(
+            f"{query} cannot be pickled, because it runs in this process; pickle what its report(), explain() and "
+            "events() return, or the query itself"
+        )
+
     @property
     def name(self) -> str | None:
         """The name given to `s.query(name=...)`."""

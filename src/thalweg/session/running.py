@@ -41,6 +41,10 @@ class Running:
                 run.cancel()
             raise
 
+    def __reduce__(self) -> tuple[type[Running], tuple[()]]:
+        """Pickle without the queries: none of them runs in another process."""
+        return Running, ()
+
     def add(self, handle: Handle) -> None:
         """Add a query that was started."""
         self._handles.append(handle)
