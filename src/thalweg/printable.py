@@ -25,7 +25,7 @@ _CONTROL = (
     "\U000e0000-\U000e00ff"  # Cf, with the whole block of tags
     "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a shape
     "\ufdd0-\ufdef" + "".join(f"{chr(plane + 0xFFFE)}-{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000))
-)  # and no characters at all, of which XML allows none
+)  # and noncharacters, of which XML forbids U+FFFE and U+FFFF
 _SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 _ESCAPED = re.compile(
