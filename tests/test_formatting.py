@@ -54,8 +54,12 @@ def test_no_line_is_too_wide_and_no_sign_is_lost(texts: list[str], indent: int) 
     line = " ".join(texts)
     lines = wrapped(line, indent, width=24)
     assert all(cell_len(each) <= 24 for each in lines)
-    assert "".join("".join(lines).split()) == "".join(printable(line).split())
+    assert "".join("".join(lines).split()) == "".join(printable(line.replace("\n", " ")).split())
     assert hidden("".join(lines).replace("\u200d", "")) == []
+
+
+def test_a_text_of_several_lines_becomes_one() -> None:
+    assert wrapped("on a.k = b.k\n\t  AND b.m = c.m\r\n", 2) == ["  on a.k = b.k AND b.m = c.m"]
 
 
 def test_a_line_does_not_end_within_an_emoji() -> None:

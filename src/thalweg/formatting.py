@@ -16,6 +16,7 @@ WIDTH = 100
 """Columns of reports and explanations."""
 _BETWEEN_WORDS = re.compile(r" (?!(?<=\d )(?:%|ns|µs|ms|s|min|h|d|bytes?|kB|MB|GB)(?!\w))")
 """A space, but not one between a number and its unit."""
+_LINE_BREAK = re.compile(r"\s*\n\s*")
 
 _SIZES = (("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
 _SHORT = (("ns", 1, 1000), ("µs", 10**3, 1000), ("ms", 10**6, 1000), ("s", 10**9, 120))
@@ -124,7 +125,7 @@ def plural(count: int, one: str, several: str = "") -> str:
 
 def wrapped(line: str, indent: int, *, further: int = 2, width: int = WIDTH) -> list[str]:
     """Break a line into printable lines of at most `width` columns of a terminal; a number stays with its unit.
-    Continued lines are indented by `further` more columns.
+    Continued lines are indented by `further` more columns. Line breaks in it become spaces.
 
     >>> wrapped("a drops 20 % at 30 ns per row", 2, width=14)
     ['  a drops 20 %', '    at 30 ns', '    per row']
@@ -134,7 +135,7 @@ def wrapped(line: str, indent: int, *, further: int = 2, width: int = WIDTH) -> 
     first, rest = width - indent, width - indent - further
     lines: list[str] = []
     used = 0
-    for word in filter(None, _BETWEEN_WORDS.split(printable(line))):
+    for word in filter(None, _BETWEEN_WORDS.split(printable(_LINE_BREAK.sub(" ", line)))):
         if lines and used + 1 + columns_of(word) <= (rest if len(lines) > 1 else first):
             lines[-1] += f" {word}"
             used += 1 + columns_of(word)
