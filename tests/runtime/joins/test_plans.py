@@ -85,7 +85,7 @@ def test_a_query_takes_a_plan() -> None:
         ("((b d) a)", r"d is not a stream of the join and c is missing; a plan must have each of a, b, c once"),
         ("((b c) a a)", r"a is there twice"),
         ("(" * 5_000 + "a a" + " a)" * 5_000, r"more than 100 parentheses are open"),
-        ("((b c) a\0)", r"a\x00 is not a stream of the join"),
+        ("((b c) a\0)", r"a\\x00 is not a stream of the join"),
         ("((b c) 'a; DROP')", r"is not a stream of the join"),
         (7, r"plan=7: must be text"),
     ],
