@@ -4,6 +4,7 @@ runs, in a sentence that names the column and its type."""
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,24 +13,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import thalweg as tw
+from tests.drawn_columns import columns
 from tests.exact_values import exact_values
+from tests.long_run import examples
 from tests.runtime.spark.deployments.processes import REPOSITORY
 from tests.runtime.spark.spark_types import COLUMNS, NO_ARROW, NO_PARQUET, TYPES
 from tests.runtime.spark.type_paths import (
+    CHANGED,
     COMPARED,
     EXTREMES,
     GROUPED,
     HERE,
     HERE_FILES,
+    HOUR,
+    IN_TIME,
     KEYS,
     ONLY_GROUPED_BY_SPARK,
     PATHS,
     REFUSED,
     Rows,
+    at,
+    come_out,
     joined,
     local_session,
     page_table,
@@ -37,17 +47,12 @@ from tests.runtime.spark.type_paths import (
     sentence,
 )
 from thalweg.errors import PlanError, SqlError
-
-CHANGED = {
-    "spark.sql.timeType.enabled": "true",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # so that one file may have both types of timestamps
-    "spark.sql.variant.writeShredding.enabled": "false",  # else the columns of a file depend on its values
-}
+from thalweg.kernels.columns import nullable_type
 
 
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    before = {name: spark.conf.get(name) for name in CHANGED}
+    before = {name: spark.conf.get(name) or "" for name in CHANGED}
     for name, text in CHANGED.items():
         spark.conf.set(name, text)
     yield Rows(spark, tmp_path_factory.mktemp("types"))
@@ -67,8 +72,7 @@ def plain(rows: Rows) -> pa.Table:
 def test_values_come_out_as_plain_spark_writes_them(rows: Rows, plain: pa.Table, name: str, tmp_path: Path) -> None:
     group, path = PATHS[name]
     here = group in (HERE, HERE_FILES)
-    without = {*REFUSED[group], *(NO_ARROW if here else NO_PARQUET)}
-    names = [each for each in TYPES if each not in without]
+    names = come_out(group)
     expected = rows.arrow(names).sort_by("id") if here else plain
     found = rows_of(path(rows, names, tmp_path / "out"), tmp_path / "out")
     assert found.column_names == ["id", *(COLUMNS[each] for each in names)]
@@ -184,3 +188,27 @@ def test_what_has_no_groups_or_extremes_is_refused(rows: Rows, name: str) -> Non
 def test_the_page_has_this_table() -> None:
     page = (REPOSITORY / "docs" / "types.md").read_text()
     assert page_table() in page, f"docs/types.md lacks this table:\n{page_table()}"
+
+
+@pytest.mark.long(sample="test_values_come_out_as_plain_spark_writes_them")
+@examples(1, long=2)
+@given(st.lists(columns(4), min_size=20, max_size=20))
+def test_drawn_columns_come_out_of_joins_of_streams(rows: Rows, drawn: list[pa.Array]) -> None:
+    """Files of both sinks have the values of the files that plain Spark writes."""
+    folder = rows.folder / uuid.uuid4().hex
+    names = {f"c{n}": column for n, column in enumerate(drawn) if not pa.types.is_null(column.type)}
+    folder.mkdir()
+    stored = {name: column.cast(nullable_type(column.type)) for name, column in names.items()}
+    pq.write_table(pa.table({"id": range(4), **stored}), folder / "drawn.parquet")
+    read = rows.spark.read.parquet(str(folder / "drawn.parquet"))
+    read.write.parquet(str(folder / "in"))
+    plain = pq.read_table(folder / "in").sort_by("id")
+    a = rows.spark.readStream.schema(read.schema).parquet(str(folder / "in")).withColumn("ts", F.expr(IN_TIME))
+    j = tw.join(on="a.id = b.id", window=HOUR, time="ts", select=["a.id", *(f"a.{name}" for name in names)])
+    for sink in ("spark", "tasks"):
+        query = j.start(**at(folder / sink), sink=sink, a=a, b=rows.stream())
+        assert query.awaitTermination(120)
+        found = pq.read_table(folder / sink).sort_by("a_id")
+        assert exact_values(found["a_id"]) == exact_values(plain["id"])
+        for name in names:
+            assert exact_values(found[f"a_{name}"]) == exact_values(plain[name]), (sink, names[name].type)

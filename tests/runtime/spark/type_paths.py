@@ -25,6 +25,14 @@ HOUR = "1 hour"
 IN_TIME, NO_TIME = "timestamp'2024-03-10 12:00:00Z'", "cast(null as timestamp)"
 
 
+CHANGED = {
+    "spark.sql.timeType.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # so that one file may have both types of timestamps
+    "spark.sql.variant.writeShredding.enabled": "false",  # else the columns of a file depend on its values
+}
+"""Settings of the session, and why they are not the default."""
+
+
 def positive(ids: pa.Array, *columns: pa.Array) -> pa.Array:
     """True on every row, after it has looked at all columns."""
     assert all(len(column) == len(ids) for column in columns)
@@ -359,6 +367,12 @@ GROUPED = COMPARED
 ONLY_GROUPED_BY_SPARK = ("STRING COLLATE UTF8_LCASE",)
 EXTREMES = tuple(name for name in COMPARED if name not in ("BINARY", "VOID"))
 """Types of min and max."""
+
+
+def come_out(group: str) -> list[str]:
+    """Return the types whose values come out of the paths of a column of the page."""
+    without = {*REFUSED[group], *(NO_ARROW if group in (HERE, HERE_FILES) else NO_PARQUET)}
+    return [name for name in TYPES if name not in without]
 
 
 def sentence(group: str, name: str, spark: SparkSession) -> str | None:

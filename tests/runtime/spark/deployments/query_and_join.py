@@ -19,6 +19,7 @@ from tests.runtime.spark.deployments import (
     one_join,
     one_query,
     one_sql,
+    types_over_connect,
 )
 from tests.runtime.spark.deployments.input_files import write_files
 from tests.runtime.spark.deployments.join_files import write_streams
@@ -47,6 +48,7 @@ def main(folder: str, where: str = "", *settings: str) -> None:
         told["native"] = native_over_connect.run(spark, Path(folder) / "native")
         told["captured"] = changing_values.run(spark, Path(folder) / "captured")
         told["mesh"] = mesh_over_connect.run(spark, Path(folder) / "mesh")
+        told["types"] = types_over_connect.run(spark, Path(folder) / "types")
     print(json.dumps(told))
 
 

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.spark.deployments import changing_values, mesh_over_connect, native_over_connect
+from tests.runtime.spark.deployments import (
+    changing_values,
+    mesh_over_connect,
+    native_over_connect,
+    types_over_connect,
+)
 from tests.runtime.spark.deployments.processes import FEWER_PROGRAMS, QUIET, environment
 from tests.runtime.spark.deployments.query_and_join import told_by
 from tests.runtime.spark.deployments.same_answer import check_answer, check_join, check_sql
@@ -61,3 +66,8 @@ def test_captured_values_over_connect(over_connect: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_a_mesh_over_connect(over_connect: dict[str, Any]) -> None:
     mesh_over_connect.check(over_connect["mesh"])
+
+
+@pytest.mark.slow
+def test_columns_of_all_types_over_connect(over_connect: dict[str, Any]) -> None:
+    types_over_connect.check(over_connect["types"])

@@ -19,6 +19,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_packing import Packing
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.spark.joins import bucket_round
+from thalweg.runtime.spark.joins.arrow_frame import arrow_frame
 from thalweg.runtime.spark.joins.processor import JoinProcessor
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 
@@ -166,11 +167,10 @@ def test_the_state_of_another_join_is_refused(task: JoinTask) -> None:
 
 
 def test_what_a_worker_gives_is_backed_by_arrow(task: JoinTask) -> None:
-    frame = bucket_round._frame(task.row())
-    assert all(isinstance(kind, pd.ArrowDtype) for kind in frame.dtypes)
+    frame = arrow_frame(task.row())
     assert isinstance(frame, pd.DataFrame)
-    value: Any = frame["a_id"].iloc[0]
-    assert value is pd.NA
+    assert all(isinstance(kind, pd.ArrowDtype) for kind in frame.dtypes)
+    assert frame["a_id"].isna().all()
 
 
 def test_the_state_of_a_query_of_another_id_is_refused(task: JoinTask, monkeypatch: pytest.MonkeyPatch) -> None:
