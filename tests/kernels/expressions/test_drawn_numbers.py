@@ -26,7 +26,11 @@ REALS = [0.0, -0.0, float("nan"), float("inf"), -float("inf"), 5e-324, 2.2250738
                                     for more in (-1, -0.5, 0, 0.5, 1))]  # fmt: skip
 KINDS = ["TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(38, 0)", "DECIMAL(38, 10)",
          "DECIMAL(38, 38)", "DECIMAL(10, 2)", "DECIMAL(3, 1)"]  # fmt: skip
-DIGITS = (-25, -5, -1, 0, 1, 2, 5, 10, 15, 20, 25)
+DIGITS = (-25, -1, 0, 2, 10, 25)
+BOUNDS = {"t": ("127", "128", "127.5", "-129"), "h": ("32767", "32768"), "i": ("-2147483648", "2147483648", "1e10"),
+          "l": ("9223372036854775807", "9223372036854775808", "9.3e18"), "f": ("0.1e0", "16777217", "3.5e38"),
+          "d": ("9007199254740993", "0.1"), "n": ("99999999.99", "100000000", "0.005")}  # fmt: skip
+"""Literals at the ends of a type and beyond: Spark's optimizer rewrites comparisons with them."""
 COMPUTED = ("exp", "ln", "power")
 """Java and C compute the last digits of these differently."""
 WRITTEN_EXACTLY = 2.0**53
@@ -84,6 +88,8 @@ def expressions() -> list[str]:
     made += [f"{one} / nullif({other}, 0)" for one, other in ("il", "de", "fd")]
     made += [f"{one} {sign} nullif({other}, 0)" for one, other in ("il", "lt") for sign in ("DIV", "%")]
     made += [f"{function}(d, e, f)" for function in ("greatest", "least", "coalesce")]
+    made += [f"{name} {sign} {literal}" for name, literals in BOUNDS.items() for literal in literals
+             for sign in ("<", ">=", "=", "<=>")]  # fmt: skip
     return [*made, "d % 0.3e0", "d % e", "power(d, 2)", "power(d, e)", "d IN (0e0, 1e23)", "nullif(d, e)",
             "n + n", "n * n", "n < m", "m = n", "greatest(n, 1)", "CASE WHEN d > 0 THEN d ELSE f END"]  # fmt: skip
 
