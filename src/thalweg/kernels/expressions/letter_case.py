@@ -23,14 +23,15 @@ _SURROGATES = range(0xD800, 0xE000)
 """Code points of UTF-16 surrogates, which occur in no text."""
 _SIGMA = "Σ"
 """The only letter whose lowercase form depends on its neighbors: it differs at the end of a word."""
-_NEW_LETTERS = chain(
-    [(0xA7DC, 0x019B), (0xA7CB, 0x0264), (0x1C89, 0x1C8A), (0xA7CC, 0xA7CD), (0xA7DA, 0xA7DB)],
-    zip(range(0x10D50, 0x10D66), range(0x10D70, 0x10D86), strict=True),
-    [(0xA7CE, 0xA7CF), (0xA7D2, 0xA7D3), (0xA7D4, 0xA7D5)],
-    zip(range(0x16EA0, 0x16EB9), range(0x16EBB, 0x16ED4), strict=True),
+_NEW_LOWER = dict(
+    chain(
+        [(0xA7DC, 0x019B), (0xA7CB, 0x0264), (0x1C89, 0x1C8A), (0xA7CC, 0xA7CD), (0xA7DA, 0xA7DB)],
+        zip(range(0x10D50, 0x10D66), range(0x10D70, 0x10D86), strict=True),
+        [(0xA7CE, 0xA7CF), (0xA7D2, 0xA7D3), (0xA7D4, 0xA7D5)],
+        zip(range(0x16EA0, 0x16EB9), range(0x16EBB, 0x16ED4), strict=True),
+    )
 )
-"""Uppercase and lowercase letters that Unicode 16 and, from U+A7CE on, 17 added to those that Python 3.11 knows."""
-_NEW_LOWER = dict(_NEW_LETTERS)
+"""The lowercase letters of the uppercase letters that Unicode 16 and, from U+A7CE on, 17 added. Python 3.11 has 14."""
 _NEW_UPPER = {small: large for large, small in _NEW_LOWER.items()}
 
 
