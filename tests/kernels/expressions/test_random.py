@@ -1,4 +1,4 @@
-"""Random expressions, with the analyser's types: the same values as in Spark, and failures on the same rows."""
+"""Random expressions, with the analyser's types: the values and failures of Spark and of a model, row by row."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import random
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.kernels.expressions.nasty import COLUMNS, SparkSide, check
+from tests.kernels.expressions.nasty import COLUMNS, RAISED, TABLE, SparkSide, check, ours, ours_by_row, python_values
+from tests.kernels.expressions.row_model import RowError, UnmodelledError, value_of
+from tests.long_run import examples
 from tests.plan.sql.nasty_texts import TEXTS, like_pattern
-from thalweg.plan.expression import Expression, Value
+from thalweg.errors import ExpressionError
+from thalweg.plan.expression import Expression, Value, text_of
 from thalweg.plan.functions import ARITHMETIC, COMPARISONS, TRUNCATED, typed
 from thalweg.plan.sql.expressions import cast
 from thalweg.plan.type_rules import type_named
@@ -237,6 +240,42 @@ def test_same_as_spark(spark: SparkSession) -> None:
         check(side, [writer.write(family, 3) for family in families * 2])
 
     same()
+
+
+def modelled(expression: Expression) -> list[Any] | None:
+    """Return the values of the model, or None if it does not know what an expression means."""
+    made: list[Any] = []
+    try:
+        for row in TABLE.to_pylist():
+            try:
+                made.append(value_of(expression, row))
+            except RowError:
+                made.append(RAISED)
+    except UnmodelledError:
+        return None
+    return made
+
+
+def shown(values: list[Any]) -> list[str]:
+    """As texts in which every NaN and both zeros are equal."""
+    return [repr(value + 0.0 if isinstance(value, float) else value) for value in values]
+
+
+@examples(300, long=20_000)
+@given(st.integers(0, 2**64))
+def test_same_as_a_model_row_by_row(seed: int) -> None:
+    """On all rows at once, and on each alone; a row raises if it raises in the model."""
+    writer = Writer(random.Random(seed))
+    expression = writer.write(writer.chance.choice(["whole", "truth", "text", "truth", "number"]), 3)
+    expected = modelled(expression)
+    assume(expected is not None)
+    assert expected is not None
+    assert shown(ours_by_row(expression)) == shown(expected), text_of(expression)
+    if RAISED in expected:
+        with pytest.raises(ExpressionError):
+            ours(expression)
+    else:
+        assert shown(python_values(ours(expression))) == shown(expected), text_of(expression)
 
 
 def test_writer_writes_every_function() -> None:
