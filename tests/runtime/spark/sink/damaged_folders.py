@@ -25,7 +25,8 @@ class Scene:
     def __init__(self, spark: SparkSession, folder: Path, sink: str, text: str = PAIRS) -> None:
         self._spark, self.folder, self._sink, self._text = spark, folder / "now", sink, text
         self._aside, self._streams = folder / "aside", pairs(self.folder)
-        self._damaged: list[Path] = []
+        self.damaged: list[Path] = []
+        """What was damaged last."""
         self.run()
         self._streams["b"].add(rows([9], first_id=2))
         self._streams["a"].add(rows([10], first_id=3))
@@ -55,7 +56,7 @@ class Scene:
     def damage(self, path: Path, how: str) -> None:
         """Damage a file or a folder, and remove checksums of files, which would show it at once."""
         place = self.folder / path
-        self._damaged = [path]
+        self.damaged = [path]
         if place.is_dir():
             shutil.rmtree(place)
             if how == "emptied":
@@ -66,7 +67,7 @@ class Scene:
             other = self._neighbor(path)
             place.write_bytes(other.read_bytes())
             other.write_bytes(content)
-            self._damaged.append(other.relative_to(self.folder))
+            self.damaged.append(other.relative_to(self.folder))
         elif how == "deleted":
             place.unlink()
         else:
@@ -76,7 +77,7 @@ class Scene:
     def copy_from(self, other: Scene, path: Path) -> None:
         """Replace a file with that of another query."""
         shutil.copy2(other._aside / path, self.folder / path)
-        self._damaged = [path]
+        self.damaged = [path]
         self._without_checksums()
 
     def _neighbor(self, path: Path) -> Path:
@@ -95,7 +96,7 @@ class Scene:
 
     def repair(self) -> None:
         """Restore what was damaged, and leave everything else as it is."""
-        for path in self._damaged:
+        for path in self.damaged:
             if (self._aside / path).is_dir():
                 shutil.rmtree(self.folder / path, ignore_errors=True)
                 shutil.copytree(self._aside / path, self.folder / path)
@@ -108,7 +109,7 @@ class Scene:
         return _content(self.folder) == _content(self._aside)
 
     def _without_checksums(self) -> None:
-        for path in self._damaged:
+        for path in self.damaged:
             (self.folder / path.parent / f".{path.name}.crc").unlink(missing_ok=True)
 
     def seen(self) -> list[list[tuple[int, int]]]:
