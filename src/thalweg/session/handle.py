@@ -429,7 +429,7 @@ class BatchRun(_RunHandle):
             raise self._error
 
     def cancel(self) -> None:
-        """End a run whose start was interrupted, so that nobody has its handle. Nothing is kept."""
+        """End a run whose start was interrupted, so that its handle is lost. Nothing is kept."""
         self._ask(ProcessEnds)
         if not self._ended.wait(ASK_AGAIN_S) and not self._begun.is_set():  # otherwise its source blocks
             self._ended.set()  # interrupted before its thread has begun

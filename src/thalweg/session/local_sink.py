@@ -144,7 +144,7 @@ class _UnfinishedFile:
         return self
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch."""
+        """Write the rows of a batch."""
         with _failures(self._folder):
             self._writer.write_batch(batch)
 

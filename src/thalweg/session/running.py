@@ -23,7 +23,7 @@ class Running:
     def starting(self) -> Iterator[Callable[[BatchRun], BatchRun]]:
         """Hold the lock while queries are started, and yield the function that starts a run in this process.
 
-        If an error or Ctrl-C ends this, the runs that were started end too, because nobody gets their handles.
+        If an error or Ctrl-C ends this, the runs that were started end too, because their handles are lost.
         """
         begun: list[BatchRun] = []
 

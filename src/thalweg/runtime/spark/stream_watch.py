@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import socket
 import threading
 import time
 import warnings
@@ -121,18 +122,28 @@ class _JavaEvents:
     Python, with one call to the JVM per value, and search a class in every jar: about 50 ms of a core per
     micro-batch."""
 
-    def __init__(self, listener: _Listener) -> None:
+    def __init__(self, listener: _Listener, gateway: Any) -> None:
         self._listener = listener
+        self._connection: Callable[[], Any] = getattr(gateway._gateway_client, "get_thread_connection", lambda: None)
+        self._of_stream: dict[str, Any] = {}
+        """The connections of the threads of running streams, by the start of the query. Py4J would keep each, and a
+        Python thread that serves it, as long as the driver runs."""
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802  (Spark's name)
-        """Do nothing, because nothing is observed yet."""
+        """Remember the connection. Spark makes this call in the thread of the stream, and the others in its own."""
+        self._of_stream[str(event.runId().toString())] = self._connection()
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         """Do nothing, because nothing was observed."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Forget a start that has ended."""
-        self._listener.ended(str(event.runId().toString()))
+        """Forget a start that has ended, and end the thread that served it."""
+        start = str(event.runId().toString())
+        self._listener.ended(start)
+        connection = self._of_stream.pop(start, None)
+        if connection is not None and connection is not self._connection():
+            with contextlib.suppress(AttributeError, OSError):  # it is closed already, and has no socket
+                connection.socket.shutdown(socket.SHUT_RD)
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """Report a finished micro-batch."""
@@ -181,10 +192,10 @@ def _listener(spark: SparkSession) -> _Listener:
         if listener is None:
             listener = _LISTENERS[spark] = _Listener()
             if hasattr(spark, "_jsparkSession"):
-                gateway = spark.sparkContext._gateway
+                gateway: Any = spark.sparkContext._gateway
                 ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-                wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper  # type: ignore[union-attr]
-                listener._jlistenerobj = wrapper(_JavaEvents(listener))  # where PySpark keeps its own object
+                wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper
+                listener._jlistenerobj = wrapper(_JavaEvents(listener, gateway))  # where PySpark keeps its own object
             spark.streams.addListener(listener)
             if hasattr(spark, "_jsparkSession"):
                 atexit.register(_forget, weakref.ref(spark), listener)
