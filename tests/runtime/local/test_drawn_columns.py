@@ -9,12 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 
 import thalweg as tw
 from tests.drawn_columns import columns
 from tests.exact_values import exact_values
 from tests.long_run import examples
+from thalweg.errors import JoinLimitError
 
 ROWS = 5
 UTC = pa.timestamp("us", "UTC")
@@ -54,3 +56,15 @@ def test_any_column_comes_out_of_every_path(column: pa.Array) -> None:
         found = found.rename_columns([each.removeprefix("a_") for each in found.column_names]).sort_by("id")
         assert found["id"].to_pylist() == list(range(ROWS)), name
         assert exact_values(found["c"]) == exact_values(column), name
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC")])
+def test_common_keys_that_python_has_no_value_for(kind: pa.DataType) -> None:
+    """The most common key is shown in reports and errors."""
+    bits = pa.int32() if pa.types.is_date(kind) else pa.int64()
+    latest = pa.array([2 ** (bits.bit_width - 1) - 1] * 3, bits).view(kind)
+    rows = pa.table({"ts": pa.array(range(3), pa.int64()).cast(UTC), "k": latest})
+    j = tw.join(on="a.k = b.k", window="1 hour", time="ts")
+    assert sum(batch.num_rows for batch in j.over(a=rows, b=rows)) == 9
+    with pytest.raises(JoinLimitError, match=r"k=(5881580-07-11|294247-01-10T04:00:54\.775807)\) has more than 1"):
+        list(tw.join(on="a.k = b.k", window="1 hour", time="ts", max_matches=1).over(a=rows, b=rows))

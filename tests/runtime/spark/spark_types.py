@@ -18,7 +18,7 @@ LONGEST = "make_dt_interval(106751991, 4, 0, 54.775807)"
 LAST_NTZ = f"(timestamp_ntz'1970-01-01 00:00:00' + {LONGEST})"
 DAYS = (
     "date'0001-01-01'", "date'9999-12-31'", "date_from_unix_date(-2147483648)", "date_from_unix_date(2147483647)",
-    "date_from_unix_date(-1)",
+    "date_from_unix_date(-1)", "date_from_unix_date(-800000)",
 )  # fmt: skip
 
 TYPES: dict[str, tuple[str, ...]] = {

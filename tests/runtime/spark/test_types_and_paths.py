@@ -191,7 +191,7 @@ def test_the_page_has_this_table() -> None:
 
 
 @pytest.mark.long(sample="test_values_come_out_as_plain_spark_writes_them")
-@examples(1, long=2)
+@examples(1, long=10)
 @given(st.lists(columns(4), min_size=20, max_size=20))
 def test_drawn_columns_come_out_of_joins_of_streams(rows: Rows, drawn: list[pa.Array]) -> None:
     """Files of both sinks have the values of the files that plain Spark writes."""
@@ -212,3 +212,24 @@ def test_drawn_columns_come_out_of_joins_of_streams(rows: Rows, drawn: list[pa.A
         assert exact_values(found["a_id"]) == exact_values(plain["id"])
         for name in names:
             assert exact_values(found[f"a_{name}"]) == exact_values(plain[name]), (sink, names[name].type)
+
+
+def test_folders_of_partitions_are_those_of_spark(rows: Rows, tmp_path: Path) -> None:
+    """Of far dates, and of text that is not UTF-8; without the text with NUL, which no disk has in a name."""
+    names = ["DATE", "STRING", "TINYINT", "BOOLEAN"]
+    by = [COLUMNS[name] for name in names]
+    named = [COLUMNS[name] if name != "STRING" else f"translate({COLUMNS[name]}, char(0), '') AS s" for name in names]
+    a, finished = (df.selectExpr("id", "ts", *named) for df in (rows.stream(names), rows.finished(names)))
+    by[1] = "s"
+    finished.drop("ts").write.partitionBy(*by).parquet(str(tmp_path / "plain"))
+    j = tw.join(on="a.id = b.id", window=HOUR, time="ts", select=["a.id", *(f"a.{name}" for name in by)])
+    options = {"partitionBy": [f"a_{name}" for name in by]}
+    query = j.start(**at(tmp_path / "out"), sink="tasks", options=options, a=a, b=rows.stream())
+    assert query.awaitTermination(120)
+    assert folders(tmp_path / "out") == folders(tmp_path / "plain")
+
+
+def folders(place: Path) -> list[str]:
+    """The folders of files, with the names of the columns of the source."""
+    found = {str(file.parent.relative_to(place)) for file in place.rglob("part-*.parquet")}
+    return sorted(each.removeprefix("a_").replace("/a_", "/") for each in found)

@@ -59,7 +59,7 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
     for begin, end in zip(starts, [*starts[1:], table.num_rows], strict=True):
         row = order[begin]
         names = [
-            folder_name(column, names_of[int(indices[row])].as_py())
+            folder_name(column, _read(names_of[int(indices[row])]))
             for column, (names_of, indices) in zip(by, texts, strict=True)
         ]
         yield "/".join(names), rest.slice(begin, end - begin)
@@ -68,6 +68,11 @@ def partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Tab
 def _texts(values: pa.Array) -> pa.Array:
     """Return values as Spark writes them."""
     return date_texts(values) if pa.types.is_date32(values.type) else values.cast(pa.string())
+
+
+def _read(text: pa.StringScalar) -> str | None:
+    """Return a text as Java reads it, which need not be UTF-8."""
+    return text.as_buffer().to_pybytes().decode("utf-8", "replace") if text.is_valid else None
 
 
 def _escaped(text: str) -> str:
