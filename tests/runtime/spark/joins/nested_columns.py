@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql.pandas import serializers
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from tests.exact_values import exact_values
 from thalweg.runtime.spark.joins.arrow_frame import arrow_frame
@@ -61,10 +61,14 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def converted(column: pa.Array) -> pa.Array:
-    """Return what PySpark sends to the JVM for a column of results."""
+def converted(column: pa.Array, spark_type: DataType | None = None) -> pa.Array:
+    """Return what PySpark sends to the JVM for a column of results.
+
+    `spark_type`: its type, if it does not follow from Arrow's."""
     frame = arrow_frame(pa.record_batch({"other": pa.nulls(len(column), pa.int64()), "column": column}))
     kind = from_arrow_schema(pa.schema([("other", pa.int64()), ("column", column.type)]), prefer_timestamp_ntz=True)
+    if spark_type is not None:
+        kind = StructType([kind[0], StructField("column", spark_type)])
     if hasattr(serializers, "TransformWithStateInPandasSerializer"):  # before Spark 4.3
         serializer = serializers.TransformWithStateInPandasSerializer(ZONE, True, True, 10_000, 2**31 - 1, False)
         batch = serializer._create_batch((frame, to_arrow_type(kind)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from pyspark.sql.types import DataType, DoubleType, UserDefinedType
 
 from tests.drawn_columns import columns
 from tests.exact_values import exact_values
@@ -47,3 +49,19 @@ def test_the_oldest_pyspark_sends_them_too() -> None:
 @given(columns(4))
 def test_pyspark_sends_the_values_of_any_column(column: pa.Array) -> None:
     assert exact_values(converted(column)) == exact_values(column)
+
+
+class Angle(UserDefinedType):
+    """Numbers for which Python has a class of its own."""
+
+    @classmethod
+    def sqlType(cls) -> DataType:  # noqa: N802 - PySpark's name
+        return DoubleType()
+
+    def serialize(self, obj: Any) -> Any:
+        raise AssertionError("values are not converted")
+
+
+def test_a_user_defined_type_is_not_converted() -> None:
+    column = pa.array([1.5, None, float("nan")])
+    assert exact_values(converted(column, Angle())) == exact_values(column)
