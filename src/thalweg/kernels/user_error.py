@@ -10,7 +10,7 @@ import sysconfig
 import traceback
 from pathlib import Path
 
-from thalweg.kernels.shown_value import cut
+from thalweg.kernels.columns import cut
 
 MOST_MESSAGE_CHARACTERS = 1000
 """The most characters of an exception's message; some messages contain the whole input."""

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError
+from thalweg.kernels.columns import shown
 from thalweg.kernels.expressions.decimals import read_decimals
 from thalweg.kernels.expressions.letter_case import is_ascii, mapped
 from thalweg.kernels.expressions.rows import true_of
-from thalweg.kernels.shown_value import shown
 from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
 

@@ -19,9 +19,8 @@ import pyarrow as pa
 
 from thalweg.errors import FunctionError, WrongAnswerError
 from thalweg.formatting import plural
-from thalweg.kernels.columns import plain_array
+from thalweg.kernels.columns import plain_array, shown
 from thalweg.kernels.columns import plain_type as unencoded
-from thalweg.kernels.shown_value import shown
 from thalweg.kernels.user_error import cause_of, raised_text
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import is_number, plain_type, sql_name

@@ -9,7 +9,7 @@ import numpy as np
 
 from thalweg.errors import FailedRowError
 from thalweg.kernels import Columns
-from thalweg.kernels.shown_value import shown
+from thalweg.kernels.columns import shown
 from thalweg.kernels.user_error import raised_text
 from thalweg.plan import FilterPlan
 

@@ -27,8 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import FailedRowError, PlanError
-from thalweg.kernels.columns import filter_rows
-from thalweg.kernels.shown_value import shown
+from thalweg.kernels.columns import filter_rows, shown
 from thalweg.runtime.filters.failed_row import REMEDY_IN_SQL, FailedRow
 from thalweg.runtime.settings import FilterSettings
 

@@ -16,10 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError, PlanError, nearest, warn_user
-from thalweg.kernels.columns import can_be_gathered, plain, plain_schema
+from thalweg.kernels.columns import can_be_gathered, plain, plain_schema, shown
 from thalweg.kernels.key_words import KeyKind, same
 from thalweg.kernels.salt import Salt
-from thalweg.kernels.shown_value import shown
 from thalweg.kernels.window_chunks import Hashed, WordsOf
 from thalweg.kernels.window_store import ends_of
 from thalweg.optimizer.mesh.column_values import check_classified_type, kind_of
