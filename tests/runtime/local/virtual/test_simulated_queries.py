@@ -123,6 +123,15 @@ def test_late_rows_of_a_join_are_left_out() -> None:
     assert trace.final["join"].late == 1
 
 
+def test_rows_without_a_time_are_not_joined_with_tables() -> None:
+    rows = pa.table({"ts": pa.array([NOON, None, NOON], pa.timestamp("us")), "k": [1, 1, 2]})
+    s = tw.session()
+    s.stream("a", rows, time="ts")
+    s.table("t", pa.table({"k": [1, 2]}))
+    trace = simulate({"a": Source(rows, regular(1))}, s.query("SELECT a.k FROM a, t WHERE a.k = t.k").operators())
+    assert trace.rows()["k"].to_pylist() == [1, 2]
+
+
 def test_costs_are_paid_by_their_operators() -> None:
     rows = timed(list(range(10)), k=[n % 2 for n in range(10)])
     s = tw.session()
