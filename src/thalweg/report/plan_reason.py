@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from thalweg.formatting import few_digits, percent
 from thalweg.optimizer.choose_plan import Candidate, PlanChoice
 from thalweg.optimizer.plan_scores import CAUTION
-from thalweg.optimizer.ties import ROUNDING
+from thalweg.optimizer.ties import ROUNDING, TIES, ranked
+from thalweg.plan.join_shape import sorted_text
 from thalweg.plan.objective import LEAST_CPU
 
 MUST_SAVE = f"a plan that keeps sub-joins must save {percent(1 - 1 / CAUTION)}"
@@ -27,11 +28,11 @@ def reason(choice: PlanChoice) -> Iterator[str]:
         yield f"no plan is expected to stay within max_bytes: {_won(choice, what)}"
         return
     rivals = [candidate for candidate in choice.candidates[1:] if candidate.fits]
-    cheapest = min(rivals, key=lambda each: each.cpu, default=None)
+    cheapest = _least(rivals, lambda each: each.cpu) if rivals else None
     if cheapest is not None:
         yield f"{chosen.plan} takes {percent(chosen.cpu / cheapest.cpu)} of the CPU time of {cheapest.plan}"
     by_cpu = choice.objective == LEAST_CPU and _equal_cpu(compared) == 1
-    if len(compared) > 1 and not (by_cpu and cheapest is not None and chosen.cpu <= cheapest.cpu):
+    if len(compared) > 1 and not (by_cpu and cheapest is not None and chosen.cpu <= cheapest.cpu * (1 + ROUNDING)):
         yield _won(choice, what)
     elif len(compared) == 1 and len(choice.candidates) > 1:
         within = "" if all(each.fits for each in choice.candidates) else " within max_bytes"
@@ -42,8 +43,8 @@ def reason(choice: PlanChoice) -> Iterator[str]:
         first = lambda each: each.regret  # noqa: E731
     alike = [each for each in choice.candidates if (each.searched is None) == (chosen.searched is None)]
     over = [each for each in alike if not each.fits]
-    best = min(over, key=first, default=None)
-    if best is not None and first(best) < first(chosen):
+    best = _least(over, first) if over else chosen
+    if first(best) * (1 + TIES) < first(chosen):
         yield f"{best.plan} is better in {what}, but its memory may exceed max_bytes"
 
 
@@ -71,7 +72,7 @@ def _won(choice: PlanChoice, what: str) -> str:
         others = [each for each in choice.compared if each is not chosen]
         if choice.over_memory:
             return f"{chosen.plan} needs the least memory"
-        second = min(others, key=choice.first)
+        second = _least(others, choice.first)
         worse = choice.first(second) / choice.first(chosen) - 1 if choice.first(chosen) else MANY
         by = f"{few_digits(MANY)} times or more" if worse >= MANY else percent(worse)
         mean = " on average" if chosen.searched is None else ""  # over the draws
@@ -99,13 +100,19 @@ def _less_cpu(chosen: Candidate, among: Sequence[Candidate], equal_in: str) -> s
     CPU time is all that counts."""
     those = f" among {len(among)} equal in {equal_in}" if equal_in else ""
     rival = min((each for each in among if each is not chosen), key=lambda each: each.cpu)
-    if chosen.cpu <= rival.cpu and chosen.cpu_regret <= min(each.cpu_regret for each in among):
+    least = min(each.cpu_regret for each in among) * (1 + ROUNDING)
+    if chosen.cpu <= rival.cpu * (1 + ROUNDING) and chosen.cpu_regret <= least:
         return f"{chosen.plan} takes the least CPU time{those}"
-    best = min((each for each in among if each is not chosen), key=lambda each: each.cpu_regret)
+    best = _least([each for each in among if each is not chosen], lambda each: each.cpu_regret)
     band = f"over the whole band it takes {_times(chosen)} the least CPU time and {best.plan} {_times(best)}"
-    if chosen.cpu_regret <= best.cpu_regret:
+    if chosen.cpu_regret <= best.cpu_regret * (1 + ROUNDING):
         return f"{chosen.plan} takes the least CPU time on average{those}: {band}"
     return f"{chosen.plan} is chosen{those}: {band}, but {MUST_SAVE}"
+
+
+def _least(candidates: Sequence[Candidate], number: Callable[[Candidate], float]) -> Candidate:
+    """Return the candidate with the least number; of several, the first by name."""
+    return next(ranked(candidates, [(number, ROUNDING)], lambda each: sorted_text(each.shape)))
 
 
 def _times(candidate: Candidate) -> str:
