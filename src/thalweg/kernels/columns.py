@@ -173,7 +173,7 @@ def cut(text: str, most: int) -> str:
 def _beyond_python(value: pa.Scalar) -> str:
     kind = value.type
     if pa.types.is_temporal(kind):
-        unit = _UNITS[getattr(kind, "unit", "day")]
+        unit = _UNITS["ms" if pa.types.is_date64(kind) else getattr(kind, "unit", "day")]
         return f"{value.value:,} {unit}{'' if pa.types.is_duration(kind) else ' after 1970'}"
     if isinstance(value, pa.StringScalar):
         return repr(value.as_buffer().to_pybytes())
