@@ -8,6 +8,7 @@ import random
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -81,3 +82,24 @@ def test_a_damaged_query_gives_rows_or_an_error_with_its_place(query: RandomQuer
         return
     with suppress(tw.FailedRowError, tw.ExpressionError, tw.FunctionError):  # of a row on which a condition raises
         list(itertools.islice(asked.batches(), MOST_BATCHES))
+
+
+CONDITIONS = [
+    "a.k = b.k AND a.x > b.x + 1", "a.k = b.k AND CAST(a.s AS INT) BETWEEN 1 AND b.x",
+    "a.k = b.k AND a.x IN (1, b.x) OR NOT a.p", "a.k = b.k AND a.ts - b.ts < INTERVAL '5' MINUTES AND a.s IS NULL",
+]  # fmt: skip
+
+
+@examples(150, long=10_000)
+@given(st.integers(0, 2**64))
+def test_damaged_conditions_of_a_join_are_accepted_or_refused(seed: int) -> None:
+    r = random.Random(seed)
+    text = with_other_words(damaged(r.choice(CONDITIONS), r), r)
+    with suppress(tw.PlanError):
+        tw.join(on=text, window="1 hour", time="ts")
+
+
+@pytest.mark.parametrize("cast", ["CAST(a.x AS FLOAT(y))", "CAST(a.x AS FLOAT(3))", "CAST(a.s AS VARCHAR(2))"])
+def test_a_condition_of_a_join_has_no_length_of_a_type(cast: str) -> None:
+    with pytest.raises(tw.PlanError, match=r"a length of (FLOAT|VARCHAR) is not supported; write"):
+        tw.join(on=f"a.k = b.k AND {cast} > b.x", window="1 hour", time="ts")

@@ -69,13 +69,14 @@ class Panes:
         if after is not None:
             first = np.maximum(first, max(after, LEAST) // self.slide + 1)
         last = np.minimum(last, self.last_closed(until) // self.slide)
-        ends = np.cumsum(np.maximum(last - first + 1, 0))
+        counts = np.maximum(last - first + 1, 0)
+        ends = np.cumsum(counts)
+        begins = ends - counts
         for begin in range(0, int(ends[-1]) if len(ends) else 0, WINDOWS_AT_ONCE):
             end = min(begin + WINDOWS_AT_ONCE, int(ends[-1]))
             some = slice(int(np.searchsorted(ends, begin, "right")), int(np.searchsorted(ends, end)) + 1)
-            before = np.maximum(begin - np.append(0, ends)[some], 0)  # of the first pane, yielded already
-            counts = np.diff(np.minimum(ends[some], end), prepend=begin)
-            yield ranges(first[some] + before, counts) * self.slide
+            before = np.maximum(begin - begins[some], 0)  # of the first pane, yielded already
+            yield ranges(first[some] + before, np.diff(np.minimum(ends[some], end), prepend=begin)) * self.slide
 
 
 def ranges(first: Words, counts: Words) -> Words:

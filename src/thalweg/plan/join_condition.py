@@ -19,7 +19,7 @@ from thalweg.errors import PlanError, SqlError
 from thalweg.plan.expression import Expression, Ref
 from thalweg.plan.functions import can_raise
 from thalweg.plan.join_graph import EqualColumns
-from thalweg.plan.sql.source_text import conjuncts
+from thalweg.plan.sql.source_text import SourceText, conjuncts, shown
 from thalweg.plan.type_rules import plain_type
 
 
@@ -60,12 +60,12 @@ def parse(on: str) -> tuple[list[EqualColumns], tuple[Residual, ...], tuple[str,
                 raise PlanError(f"on={on!r}: {column} has no stream; write a.{column}")
             aliases.setdefault(alias)
         if not columns:
-            raise PlanError(f"on={on!r}: {part.sql(dialect='spark')} reads no stream; remove it")
+            raise PlanError(f"on={on!r}: {shown(part)} reads no stream; remove it")
         one, other = (part.this, part.expression) if isinstance(part, exp.EQ) else (None, None)
         if isinstance(one, exp.Column) and isinstance(other, exp.Column):
             equalities.append((one.table, one.name, other.table, other.name))
         else:
-            residuals.append(Residual(part.sql(dialect="spark"), tuple(columns)))
+            residuals.append(Residual(shown(part), tuple(columns)))
     return equalities, tuple(residuals), tuple(aliases)
 
 
@@ -74,6 +74,8 @@ def expression(text: str) -> Any:
     joined rows."""
     import sqlglot
     from sqlglot import exp
+
+    from thalweg.plan.sql.clauses import check_lengths
 
     if not isinstance(text, str) or not text.strip():
         raise PlanError(f"on={text!r}: write the conditions as text, such as 'a.k = b.k'")
@@ -87,10 +89,14 @@ def expression(text: str) -> Any:
             f"on={text!r} cannot be parsed{near}: write conditions such as 'a.k = b.k AND a.x < b.y', and put "
             "backticks around a name that is an SQL keyword or contains spaces"
         ) from None
+    try:
+        check_lengths(SourceText(text))
+    except SqlError as error:
+        raise PlanError(f"on={text!r}: {error.sentence}") from None
     for node in tree.walk():
         if not isinstance(node, _known()):
             raise PlanError(
-                f"on={text!r}: {node.sql(dialect='spark')} is not supported; write comparisons, + - *, CAST, AND, OR, "
+                f"on={text!r}: {shown(node)} is not supported; write comparisons, + - *, CAST, AND, OR, "
                 "NOT, BETWEEN, IN and IS NULL over alias.column and literals, and filter with tw.filters for more"
             )
         if isinstance(node, exp.Column) and (node.args.get("db") or isinstance(node.this, exp.Star)):
@@ -112,7 +118,6 @@ def typed(residual: Residual, schemas: Mapping[str, pa.Schema]) -> Residual:
     """Return the condition with its typed expression, given the types of the columns. Refuses a condition that cannot
     be evaluated."""
     from thalweg.plan.sql.expressions import ExpressionReader
-    from thalweg.plan.sql.source_text import SourceText
 
     if residual.expression is not None:
         return residual

@@ -223,7 +223,7 @@ class ExpressionReader:
         if node.args.get("query") is not None:
             self._refuse(node, "IN takes a list of values, and a subquery is not supported; join instead")
         if node.args.get("field") is not None:
-            self._refuse(node, f"IN takes values in parentheses; write IN ({node.args['field'].sql(dialect='spark')})")
+            self._refuse(node, f"IN takes values in parentheses; write IN ({shown(node.args['field'])})")
         self._refuse_unknown_parts(node, {"this", "expressions"})
         if not node.expressions:
             self._refuse(node, "IN takes at least one value; write x IN (1, 2)")
