@@ -83,7 +83,7 @@ def joins(draw: st.DrawFn) -> Drawn:
     }  # fmt: skip
     numbers: st.SearchStrategy[Any] = st.one_of(FEW, FEW, FEW.map(lambda low: {"low": low, "high": 20 * low}))
     known: st.SearchStrategy[Any] = st.sampled_from([0.01, 1.0, 1.0, 30.0, {"low": 0.1, "high": 9.0}])
-    if draw(st.booleans()):  # exact numbers, so that nothing that is drawn tells equal plans apart
+    if draw(st.booleans()):  # exact numbers, so that plans can be equal to the last digit
         numbers, known = FEW.map(_exact), st.sampled_from([0.01, 1.0, 1.0, 30.0]).map(_exact)
     streams = {name: {"rows_per_second": draw(numbers)} for name in names}
     partners = {ends: (draw(known), None) for ends in equalities.values()}
