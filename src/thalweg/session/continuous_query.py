@@ -516,7 +516,7 @@ class ContinuousQuery:
         trigger: Any, checkpoint: str | None, busy: float | None, sink: str | None,
     ) -> Handle:  # fmt: skip
         check_busy(busy, trigger)
-        self.refuse_running_name()
+        self._running.refuse(self.name)
         streaming = self._spark is not None and any(df.isStreaming for df in self._data.values())
         kind = format or ("parquet" if path is not None else None)
         if kind is None:
@@ -609,11 +609,6 @@ class ContinuousQuery:
             sink.write(local.batches(), report)
 
         return BatchRun(self, local, work, prepare=sink.claim, release=sink.release)
-
-    def refuse_running_name(self) -> None:
-        """Raise a PlanError if a query with this name is running."""
-        if self.name is not None and self._running.named(self.name):
-            raise PlanError(f"a query {self.name!r} is already running; stop it first, or give this one another name=")
 
     def in_turn(self, name: str, turns: Turns, results: list[pa.RecordBatch]) -> BatchRun:
         """Return a run of the query in this process, in turn with others. Its results are appended to a list. What is

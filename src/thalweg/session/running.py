@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from thalweg.errors import PlanError
 from thalweg.session.handle import BatchRun, Handle
 
 
@@ -49,9 +50,10 @@ class Running:
         """Add a query that was started."""
         self._handles.append(handle)
 
-    def named(self, name: str) -> bool:
-        """Whether a running query has this name, ignoring case."""
-        return any((handle.name or "").lower() == name.lower() for handle in self._active())
+    def refuse(self, name: str | None) -> None:
+        """Raise a PlanError if a running query has this name, ignoring case."""
+        if name is not None and any((handle.name or "").lower() == name.lower() for handle in self._active()):
+            raise PlanError(f"a query {name!r} is already running; stop it first, or give this one another name=")
 
     def _active(self) -> list[Handle]:
         self._handles = [handle for handle in self._handles if handle.isActive]

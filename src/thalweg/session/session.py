@@ -451,7 +451,7 @@ class Session:
         turns, results = Turns(), {name: list[pa.RecordBatch]() for name in named}
         with self._running.starting() as begin:
             for query in given:
-                query.refuse_running_name()
+                self._running.refuse(query.name)
             ready = {name: query.in_turn(name, turns, results[name]) for name, query in named.items()}
             return QueryRounds({name: begin(run) for name, run in ready.items()}, turns, results)
 
