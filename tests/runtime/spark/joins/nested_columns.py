@@ -56,6 +56,11 @@ COLUMNS = {
         [1, 2], [{"t": 3}, None],
     ),
     "fields of one name": structs([pa.field("x", pa.int32()), pa.field("X", pa.int32())], [1], [2]),
+    "variants": structs(
+        [pa.field("value", pa.binary(), nullable=False),
+         pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"})],
+        [b"\x0c\x01"], [b"\x01\x00\x00"],
+    ),
     "no rows": pa.array([], pa.list_(pa.int64())),
     "nothing but nulls": pa.nulls(3, pa.list_(pa.int64())),
 }  # fmt: skip
