@@ -55,6 +55,10 @@ COLUMNS = {
         [pa.field("x", pa.int32(), nullable=False), pa.field("s", pa.struct([pa.field("t", UTC, nullable=False)]))],
         [1, 2], [{"t": 3}, None],
     ),
+    "null structs beside times": structs(
+        [pa.field("t", UTC), pa.field("s", pa.struct([pa.field("x", pa.int32(), nullable=False)]))],
+        [1, 2], [{"x": 3}, None],
+    ),
     "fields of one name": structs([pa.field("x", pa.int32()), pa.field("X", pa.int32())], [1], [2]),
     "variants": structs(
         [pa.field("value", pa.binary(), nullable=False),

@@ -9,6 +9,7 @@ by `apply`.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,27 @@ class UnchangedArray(pd.arrays.ArrowExtensionArray):  # type: ignore[misc]  # pa
         """Return the array itself: `Series.apply` calls this with PySpark's conversion of one value."""
         return self
 
+    def __arrow_array__(self, type: pa.DataType | None = None) -> pa.ChunkedArray:
+        """Return the array. If PySpark asks for another time zone, only the type changes: Arrow's cast fails on structs
+        that are null within the column and have fields that are not nullable."""
+        array = super().__arrow_array__()
+        if type is None or _without_zones(type) != _without_zones(array.type):
+            return array
+        schema = pa.field("", type)
+        chunks = [
+            pa.Array._import_from_c_capsule(schema.__arrow_c_schema__(), chunk.__arrow_c_array__()[1])
+            for chunk in array.chunks
+        ]
+        return pa.chunked_array(chunks, type)
+
     def __getitem__(self, item: Any) -> Any:
         """Return the Arrow scalar for a number, since pandas looks at the first value of what `map` returns, and not
         every value can be a Python object."""
         return self.__arrow_array__()[int(item)] if isinstance(item, int | np.integer) else super().__getitem__(item)
+
+
+def _without_zones(kind: pa.DataType) -> str:
+    return re.sub(r", tz=[^]]*", "", str(kind))
 
 
 def arrow_frame(batch: pa.RecordBatch) -> pd.DataFrame:
