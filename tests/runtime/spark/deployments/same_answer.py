@@ -39,7 +39,6 @@ def check_sql(told: dict[str, Any], folder: Path) -> None:
     assert kept
     assert told["filtered"] == [list(row) for row in kept]
     assert "belongs to another query" in told["refused"]
-    assert "has results of another query (in _spark_metadata)" in told["refused folder"]
     pairs = [text for text in TEXTS for _ in range(2)]
     assert told["texts"] == [[n, *pairs] for n in range(4)]
     assert told["text names"][1::2] == [f"p{n} {text}" for n, text in enumerate(TEXTS)]

@@ -190,8 +190,8 @@ class ResultSink:
         folder, path = self.choice.folder, self._request.path
         if folder:
             self._continue(folder)
-        elif path is not None and self._request.kind.lower() in FILE_FORMATS:
-            planned, _ = self._batches()
+        elif path is not None and self._request.kind.lower() in FILE_FORMATS and hasattr(self._spark, "_jvm"):
+            planned, _ = self._batches()  # on Connect, Spark shows no files of its log
             if planned is None and newest(self._spark, f"{path.rstrip('/')}/{LOG}") is not None:
                 raise other_results(self._request)
         query = writer.start() if self.choice.by_tasks or path is None else writer.start(path)
