@@ -51,9 +51,9 @@ class RandomQuery:
     pieces: int
 
 
-def _data(r: random.Random, rows: int, jitter_us: int, grid_us: int, no_time: float) -> pa.Table:
+def _data(r: random.Random, rows: int, jitter_us: int, grid_us: int) -> pa.Table:
     true = sorted(r.randrange(0, 120 * SECOND_US, grid_us) for _ in range(rows))
-    times = [None if r.random() < no_time else BEGIN_US + at - r.randint(0, jitter_us) for at in true]
+    times = [None if r.random() < 0.04 else BEGIN_US + at - r.randint(0, jitter_us) for at in true]
     return pa.table({
         "ts": pa.array(times, pa.int64()).cast(pa.timestamp("us", "UTC")),
         "k": pa.array([r.choice([0, 1, 2, None]) for _ in range(rows)], pa.int64()),
@@ -199,8 +199,7 @@ def queries(draw: st.DrawFn) -> RandomQuery:
     # a stream may be read twice, under another name
     relations = {alias: r.choice(aliases[: n + 1]) if r.random() < 0.2 else alias for n, alias in enumerate(aliases)}
     joined_table = r.random() < 0.25
-    no_time = 0.0 if joined_table and count == 1 else 0.04
-    streams = {alias: _data(r, rows, jitter_us, grid_us, no_time) for alias in aliases}
+    streams = {alias: _data(r, rows, jitter_us, grid_us) for alias in aliases}
     table = pa.table({
         "k": pa.array([0, 1, 1, None, 9], pa.int32()), "j": pa.array([0, 1, 2, 3, 4], pa.int32()),
         "n": pa.array([1, None, 3, 4, 5], pa.int32()), "s": pa.array(["x", None, "xy", "", "z"]),
@@ -223,7 +222,8 @@ def queries(draw: st.DrawFn) -> RandomQuery:
     end = f" WINDOW {windows['a'] // SECOND_US} SECONDS" if trailing else ""
     latest = f"greatest({', '.join(f'{a}.ts' for a in aliases)})" if count > 1 else "a.ts"
     within = [f"{a}.ts IS NOT NULL AND epoch_us({latest}) - epoch_us({a}.ts) <= {windows[a]}" for a in aliases]
-    kept = conditions + keys + (within if count > 1 else [])
+    # rows without a time are neither joined nor grouped
+    kept = conditions + keys + (within if count > 1 else ["a.ts IS NOT NULL"] if joined_table else [])
     theirs = f"FROM {', '.join(sources)}" + (f" WHERE {' AND '.join(kept)}" if kept else "")
     if grouped:
         asked = _grouped(r, writer, ours, where, theirs, latest)
