@@ -112,13 +112,19 @@ def test_a_damaged_file_of_the_log(tmp_path: Path, damage: Callable[[Path, Path]
 
 
 def test_a_log_that_was_lost_is_written_anew(tmp_path: Path) -> None:
-    """Also while the last micro-batch is being committed: it runs again."""
+    """Also while the last micro-batch is being committed: it runs again. Copies of files that no reader sees stay out of
+    it, such as the snapshots of a disk."""
     commit(tmp_path, range(3))
     interrupt(tmp_path, 3)
     shutil.rmtree(tmp_path / "_spark_metadata")
     assert listed(tmp_path) == expected(4)
+    hidden = [tmp_path / ".snapshot", tmp_path / "_old"]
+    for place in hidden:
+        shutil.copytree(tmp_path, place / "1", ignore=lambda *_: [".snapshot", "_old"])
     assert continued(tmp_path, 3, 2) == 12
     assert logged(tmp_path) == expected(3)
+    for place in hidden:
+        shutil.rmtree(place)
     assert listed(tmp_path) == expected(4), "its list is there, so nothing is taken back"
     commit(tmp_path, range(3, 6))
     assert logged(tmp_path) == listed(tmp_path) == expected(6)

@@ -54,6 +54,8 @@ def test_an_interval_that_changes_again_and_again(intervals: list[int], begin: i
             compact = list(Path(folder, "_spark_metadata").glob("*.compact"))
             for default in [interval] if len(compact) < 2 else [interval, 1, 2, 10]:
                 assert visible(Path(folder), default) == names
+            for setting in (1, 2, 10):  # of the next start, which has not written yet
+                assert sorted(SinkLog(folder, LogSettings(interval=setting)).names()) == sorted(names)
 
 
 @pytest.mark.parametrize("compact", [(3, 6), (0, 5), (1, 2, 7), (7,)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 
 from thalweg.errors import CheckpointError, QueryError
 from thalweg.runtime.sink.batch_commit import decided_files, files_of, listed_batches, withdraw
@@ -29,7 +29,7 @@ def continue_tasks(log: SinkLog, folder: str, query: str, planned: int | None, c
         assert committed is not None
         log.add(committed, done)
         latest, written = committed, len(done)
-    elif unknown := sorted({os.path.basename(name) for name in done} - log.names()):
+    elif unknown := sorted({os.path.basename(name) for name in done}.difference(log.names())):
         raise QueryError(
             f"{folder}/{LOG}, the log of the results, does not have {unknown[0]} and {len(unknown) - 1} other files of "
             f"this query, so Spark's readers do not see them. Restore {LOG}, or remove it, and start the query again: "
@@ -45,7 +45,7 @@ def continue_spark(log: SinkLog, folder: str, planned: int | None, committed: in
     """Check a folder whose results Spark's sink writes. One that was emptied gets a log without files: Spark's readers
     expect a file for each micro-batch."""
     refuse_old_checkpoint(log, folder, planned)
-    log.names()
+    deque(log.names(), maxlen=0)
     latest = log.latest()
     if committed is None or _number(latest) >= committed:
         return
@@ -72,12 +72,15 @@ def refuse_old_checkpoint(log: SinkLog, folder: str, planned: int | None) -> Non
 
 
 def _results(folder: str, query: str) -> dict[int, list[str]]:
-    """Return the visible files of a query by micro-batch, relative to the folder."""
+    """Return the visible files of a query by micro-batch, relative to the folder. Folders that Spark's readers do not
+    enter may have copies of them, such as the snapshots of a disk."""
     found = defaultdict[int, list[str]](list)
     of_query = re.compile(rf"part-(\d{{5,}})-\d+-{re.escape(query[:8])}-.*\.parquet")
     for place, name in files_of(folder):
         if matched := of_query.fullmatch(name):
-            found[int(matched[1])].append(os.path.relpath(os.path.join(place, name), folder))
+            path = os.path.relpath(os.path.join(place, name), folder)
+            if not re.search(r"(^|/)(\.|_[^=/]*/)", path):
+                found[int(matched[1])].append(path)
     return found
 
 

@@ -59,14 +59,19 @@ class SinkLog:
         the log is compact."""
         return self._names_in(self._batches()[batch])
 
-    def names(self) -> set[str]:
-        """Return the names of all files that Spark's readers see. Raise a QueryError if a file of the log is damaged or
-        missing: Spark's readers would fail."""
-        latest = self.latest()
-        if latest is None:
-            return set()
-        expected = sorted(self._read(set(self._names()), latest))
-        return {each for batch, is_compact in expected for each in self._names_in(_file_name(batch, is_compact))}
+    def names(self) -> Iterator[str]:
+        """Yield the names of all files that Spark's readers see. Raise a QueryError if a file of the log is damaged or
+        missing: Spark's readers would fail. If only the setting of the interval was changed, nothing is missing, and
+        the next micro-batch adds the compact file that readers expect then."""
+        present = self._batches()
+        first = max((batch for batch, name in present.items() if name.endswith(".compact")), default=0)
+        batches = range(first, max(present, default=-1) + 1)
+        missing = max((batch for batch in batches if batch not in present), default=None)
+        if missing is not None:
+            is_compact = (missing + 1) % self._interval(self._names()) == 0
+            raise self._damaged(_file_name(missing, is_compact), "is missing")
+        for batch in batches:
+            yield from self._names_in(present[batch])
 
     def _names_in(self, name: str) -> Iterator[str]:
         rest = b""
