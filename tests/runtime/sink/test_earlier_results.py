@@ -112,8 +112,8 @@ def test_a_damaged_file_of_the_log(tmp_path: Path, damage: Callable[[Path, Path]
 
 
 def test_a_log_that_was_lost_is_written_anew(tmp_path: Path) -> None:
-    """Also while the last micro-batch is being committed: it runs again. Copies of files that no reader sees stay out of
-    it, such as the snapshots of a disk."""
+    """Also while the last micro-batch is being committed: it runs again. Copies of files that no reader sees, such as
+    snapshots of a disk, stay out of it."""
     commit(tmp_path, range(3))
     interrupt(tmp_path, 3)
     shutil.rmtree(tmp_path / "_spark_metadata")

@@ -23,6 +23,9 @@ from thalweg.errors import CheckpointError, PlanError
 from thalweg.runtime.sink.staged_files import is_query_id
 from thalweg.runtime.spark.sink.interrupted_job import is_interruption
 
+USED = ("commits", "offsets", "sources", "state", "thalweg")
+"""The folders of a checkpoint without which a query cannot continue."""
+
 
 def qualified(spark: SparkSession, path: str) -> str:
     """Return a path in a unique form."""
@@ -108,10 +111,11 @@ def refuse_forbidden(spark: SparkSession, checkpoint: str) -> None:
 
 
 def forbidden(folder: str) -> str | None:
-    """Return why this user may not read and write a folder and the folders in it; None if it is possible, or if the
-    folder does not exist."""
+    """Return why this user may not read and write a checkpoint and the folders of Spark in it; None if it is possible,
+    or if the checkpoint does not exist. Other folders may be of others, such as `lost+found` on a disk of its own."""
     try:
-        for place in (folder, *(entry.path for entry in os.scandir(folder) if entry.is_dir())):
+        found = sorted({entry.name for entry in os.scandir(folder)}.intersection(USED))
+        for place in (folder, *(os.path.join(folder, name) for name in found)):
             os.listdir(place)
             if not os.access(place, os.R_OK | os.W_OK | os.X_OK):
                 return f"{place} may not be written to"
