@@ -186,3 +186,13 @@ def test_compiling_that_is_turned_off_is_refused(script: str) -> None:
     ran = run_in(source, script, NUMBA_DISABLE_JIT="1")
     sentence = "thalweg.errors.PlanError: NUMBA_DISABLE_JIT is set, but joins and some SQL functions run only when"
     assert ran.stderr.splitlines()[-1].startswith(sentence)
+
+
+def test_names_of_any_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba has renamed its classes that find folders."""
+    for name in ("InTreeCacheLocator", "UserWideCacheLocator", "UserProvidedCacheLocator"):
+        now = getattr(module.caching, name)
+        monkeypatch.delattr(module.caching, name)
+        monkeypatch.setattr(module.caching, f"_{name}", now, raising=False)
+        assert module._locator(name) is now
+    assert module._folders()

@@ -29,13 +29,18 @@ class _Damaged(Exception):  # noqa: N818 - never leaves this module
     """Raised for a file of the cache that is not as it was written."""
 
 
-class _ReadOnly(caching.InTreeCacheLocator):
+def _locator(name: str) -> Any:
+    """Return a class of numba that finds a folder. In early versions these names begin with an underscore."""
+    return getattr(caching, name, None) or getattr(caching, f"_{name}")
+
+
+class _ReadOnly(_locator("InTreeCacheLocator")):  # type: ignore[misc]
     """A folder that is only read: `NUMBA_CACHE_DIR`, or the package's own."""
 
     def __init__(self, loop: Loop, file: str) -> None:
         super().__init__(loop, file)
         if config.CACHE_DIR:  # type: ignore[attr-defined]
-            self._cache_path = caching.UserProvidedCacheLocator(loop, file).get_cache_path()
+            self._cache_path = _locator("UserProvidedCacheLocator")(loop, file).get_cache_path()
 
     def ensure_cache_path(self) -> None:
         """Accept the folder as it is."""
@@ -45,7 +50,7 @@ def _folders() -> list[Any]:
     """Return numba's choice of folders, and after them the one that is only read."""
     known = list(caching.CacheImpl._locator_classes)
     if os.path.expanduser("~") == "~" and "XDG_CACHE_HOME" not in os.environ:
-        known.remove(caching.UserWideCacheLocator)  # it would make a folder "~" in the working directory
+        known.remove(_locator("UserWideCacheLocator"))  # it would make a folder "~" in the working directory
     return [*known, _ReadOnly]
 
 
