@@ -183,7 +183,13 @@ def test_a_checkpoint_without_its_newest_files(tmp_path: Path, planned: int | No
 
 
 def test_a_log_of_spark_s_sink(tmp_path: Path) -> None:
-    """An emptied folder gets a log, without which Spark's readers would fail. One that has results is not guessed."""
+    """A new or emptied folder gets a log, without which Spark's readers would fail. One that has results is not
+    guessed."""
+    tmp_path = tmp_path / "new"
+    (tmp_path / "_checkpoint" / "offsets").mkdir(parents=True)
+    (tmp_path / "_checkpoint" / "offsets" / "4").touch()
+    continue_spark(log_of(tmp_path), str(tmp_path), 4, 3)
+    shutil.rmtree(tmp_path)
     continue_spark(log_of(tmp_path), str(tmp_path), 4, 3)
     assert logged(tmp_path, 3) == []
     (tmp_path / "part-of-spark.parquet").touch()

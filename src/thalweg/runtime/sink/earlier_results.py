@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict, deque
+from collections.abc import Iterator
 
 from thalweg.errors import CheckpointError, QueryError
 from thalweg.runtime.sink.batch_commit import decided_files, files_of, listed_batches, withdraw
@@ -42,14 +43,15 @@ def continue_tasks(log: SinkLog, folder: str, query: str, planned: int | None, c
 
 
 def continue_spark(log: SinkLog, folder: str, planned: int | None, committed: int | None) -> None:
-    """Check a folder whose results Spark's sink writes. One that was emptied gets a log without files: Spark's readers
-    expect a file for each micro-batch."""
+    """Check a folder whose results Spark's sink writes. One that is new, or was emptied, gets a log without files:
+    Spark's readers expect a file for each micro-batch."""
     refuse_old_checkpoint(log, folder, planned)
     deque(log.names(), maxlen=0)
     latest = log.latest()
     if committed is None or _number(latest) >= committed:
         return
-    if latest is None and not any(not re.match(r"[._]", name) for _, name in files_of(folder)):
+    if latest is None and next(_visible(folder), None) is None:
+        os.makedirs(folder, exist_ok=True)
         log.add(committed, [])
         return
     raise QueryError(
@@ -72,16 +74,22 @@ def refuse_old_checkpoint(log: SinkLog, folder: str, planned: int | None) -> Non
 
 
 def _results(folder: str, query: str) -> dict[int, list[str]]:
-    """Return the visible files of a query by micro-batch, relative to the folder. Folders that Spark's readers do not
-    enter may have copies of them, such as the snapshots of a disk."""
+    """Return the visible files of a query by micro-batch, relative to the folder."""
     found = defaultdict[int, list[str]](list)
-    of_query = re.compile(rf"part-(\d{{5,}})-\d+-{re.escape(query[:8])}-.*\.parquet")
-    for place, name in files_of(folder):
-        if matched := of_query.fullmatch(name):
-            path = os.path.relpath(os.path.join(place, name), folder)
-            if not re.search(r"(^|/)(\.|_[^=/]*/)", path):
-                found[int(matched[1])].append(path)
+    of_query = re.compile(rf"(?:.*/)?part-(\d{{5,}})-\d+-{re.escape(query[:8])}-[^/]*\.parquet", re.DOTALL)
+    for path in _visible(folder):
+        if matched := of_query.fullmatch(path):
+            found[int(matched[1])].append(path)
     return found
+
+
+def _visible(folder: str) -> Iterator[str]:
+    """Yield the files that Spark's readers take for data, relative to the folder. Folders that they do not enter may
+    have copies of results, such as snapshots of a disk, or a checkpoint."""
+    for place, name in files_of(folder):
+        path = os.path.join(place, name).removeprefix(folder).lstrip("/")
+        if not re.search(r"(^|/)(\.|_[^=/]*(/|$))", path):
+            yield path
 
 
 def _number(batch: int | None) -> int:
