@@ -191,6 +191,13 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
     return lines
 
 
+def size_of(spark: SparkSession, path: str) -> int:
+    """Return the bytes of a file. Not on Connect."""
+    place, files = opened_path(spark, path)
+    with file_errors(path):
+        return int(files.getFileStatus(place).getLen())
+
+
 def newest(spark: SparkSession, folder: str) -> int | None:
     """Return the highest number of a file in a folder of numbered files, as of micro-batches; None if there is none."""
     return max(numbered(spark, folder), default=None)
