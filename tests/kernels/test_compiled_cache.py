@@ -13,6 +13,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba.core import caching
 
 import thalweg
 from tests.small_disk import fill, only_read, small_disk
@@ -191,8 +192,8 @@ def test_compiling_that_is_turned_off_is_refused(script: str) -> None:
 def test_names_of_any_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numba has renamed its classes that find folders."""
     for name in ("InTreeCacheLocator", "UserWideCacheLocator", "UserProvidedCacheLocator"):
-        now = getattr(module.caching, name)
-        monkeypatch.delattr(module.caching, name)
-        monkeypatch.setattr(module.caching, f"_{name}", now, raising=False)
+        now = getattr(caching, name)
+        monkeypatch.delattr(caching, name)
+        monkeypatch.setattr(caching, f"_{name}", now, raising=False)
         assert module._locator(name) is now
     assert module._folders()

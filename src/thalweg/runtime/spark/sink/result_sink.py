@@ -41,6 +41,7 @@ from thalweg.runtime.spark.sink.interrupted_job import recognizable_errors
 from thalweg.runtime.spark.sink.pinned_results import PinnedResults
 from thalweg.runtime.spark.sink.pinned_sink import (
     PinnedSink,
+    is_begun,
     pin_sink,
     query_id,
     unpin_sink,
@@ -191,8 +192,9 @@ class ResultSink:
         if folder:
             self._continue(folder)
         elif path is not None and self._request.kind.lower() in FILE_FORMATS and hasattr(self._spark, "_jvm"):
-            planned, _ = self._batches()  # on Connect, Spark shows no files of its log
-            if planned is None and newest(self._spark, f"{path.rstrip('/')}/{LOG}") is not None:
+            place = self._request.checkpoint  # on Connect, Spark shows no files of its log
+            is_new = place is None or not is_begun(self._spark, place)
+            if is_new and newest(self._spark, f"{path.rstrip('/')}/{LOG}") is not None:
                 raise other_results(self._request)
         query = writer.start() if self.choice.by_tasks or path is None else writer.start(path)
         if folder:
