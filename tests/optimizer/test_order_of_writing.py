@@ -68,9 +68,14 @@ def _exact(value: float) -> dict[str, float]:
     return {"low": value, "high": value}
 
 
+def _middle(value: Any) -> float:
+    return float((value["low"] * value["high"]) ** 0.5) if isinstance(value, dict) else float(value)
+
+
 @st.composite
 def joins(draw: st.DrawFn) -> Drawn:
-    """A tree of equalities of three to five streams, sometimes six, and some more; of some, a column is the same."""
+    """A tree of equalities of three to five streams, sometimes six, and some more; of some, a column is the same. The
+    partners of some are known in both directions, which may contradict each other."""
     n = draw(st.sampled_from([3, 3, 3, 3, 3, 3, 4, 4, 4, 5, 6]))
     names = [f"s{i}" for i in draw(st.permutations(range(n)))]
     pairs = [(draw(st.integers(0, i - 1)), i) for i in range(1, n)]
@@ -86,7 +91,12 @@ def joins(draw: st.DrawFn) -> Drawn:
     if draw(st.booleans()):  # exact numbers, so that plans can be equal to the last digit
         numbers, known = FEW.map(_exact), st.sampled_from([0.01, 1.0, 1.0, 30.0]).map(_exact)
     streams = {name: {"rows_per_second": draw(numbers)} for name in names}
-    partners = {ends: (draw(known), None) for ends in equalities.values()}
+    partners = {}
+    for ends in equalities.values():
+        found = draw(known)
+        rate, other_rate = (_middle(streams[alias]["rows_per_second"]) for alias, _ in ends)
+        back = _middle(found) * rate / other_rate * draw(st.sampled_from([0.9, 1.0, 1.3, 50.0]))
+        partners[ends] = (found, draw(st.sampled_from([None, None, back, {"low": back / 2, "high": 2 * back}])))
     return Drawn(tuple(equalities.values()), streams, partners)
 
 
@@ -123,8 +133,16 @@ def test_no_choice_of_a_plan_depends_on_the_order_of_writing(
     drawn: Drawn, wanted: Objective | None, seed: int, in_sql: bool
 ) -> None:
     make = of_sql if in_sql else of_join
-    one, other = (make(drawn, seed + n, wanted) for n in range(2))
-    assert as_sorted(compared(one.explain())) == as_sorted(compared(other.explain()))
+
+    def said(seed: int) -> str:
+        try:
+            return as_sorted(compared(make(drawn, seed, wanted).explain()))
+        except tw.PlanError as error:
+            if "give None for one direction" not in str(error):
+                raise
+            return "refused"
+
+    assert said(seed) == said(seed + 1)
 
 
 @examples(15, long=500)
@@ -135,7 +153,10 @@ def test_no_search_at_one_point_depends_on_the_order_of_writing(
     """What charts look up, and what a running join searches for numbers that it has counted."""
 
     def found(seed: int) -> list[str]:
-        estimates = of_join(drawn, seed, None)._estimates
+        try:
+            estimates = of_join(drawn, seed, None)._estimates
+        except tw.PlanError:
+            return ["refused"]
         numbers = estimates.numbers(estimates.expected())
         graph, times = estimates.graph, NodeTimes(numbers)
         cheapest, _ = cheapest_plan(graph, times, lambda shape: float(plan_bytes(shape, numbers)))
