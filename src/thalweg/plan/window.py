@@ -41,8 +41,8 @@ _NUMPY_NS = {
 """The units of timedelta64. Its own conversion wraps around silently."""
 MOST_DIGITS = 100
 """The most digits of a number in a length, including those after the point."""
-MOST_SHOWN = 30
-"""The most digits of a number that an example repeats."""
+_PLAIN = r"\d{1,30}(\.\d{1,30})?"
+"""A number that an example repeats."""
 
 Length = str | int | float | timedelta
 """A length of time. NumPy's whole numbers and timedelta64 are also accepted."""
@@ -58,7 +58,7 @@ def length_of(length: Length, unit: str | None, what: str = "window") -> int:
     ns = _nanoseconds_of(given, what)
     if ns is None and unit is not None:
         shown = _shown(given)
-        example = f"{shown if len(shown) <= MOST_SHOWN else 10} seconds"
+        example = f"{shown if re.fullmatch(_PLAIN, shown) else 10} seconds"
         raise PlanError(f"{what}={shown}: the time column has timestamps, so write for example {example!r}")
     if unit is None and (ns or (isinstance(given, float) and not given.is_integer())):
         raise PlanError(f"{what}={_shown(given)}: the time column has whole numbers, so write a whole number")

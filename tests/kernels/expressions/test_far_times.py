@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -68,11 +69,20 @@ def test_the_whole_range(spark: SparkSession, tmp_path: Path, drawn: int) -> Non
     assert not found, {text: (rows[0], both.table.slice(rows[0].row, 1)) for text, rows in found.items()}
 
 
+def test_the_ends_of_16_bits() -> None:
+    """Each day is alone in its batch: a batch with a time that is farther away is computed in another way."""
+    from tests.kernels.expressions.nasty import COLUMNS, ours
+    from thalweg.plan.expression import call
+
+    for day in (*range(10_900_000, 11_800_000, 10_007), *range(-12_900_000, -10_900_000, 10_007)):
+        dates = pa.table({"y": pa.array([day], pa.int32()).cast(pa.date32())})
+        parts = [ours(call(part, (COLUMNS["y"],), pa.int32()), dates)[0].as_py() for part in ("year", "month", "day")]
+        assert parts == [int(part) for part in str(np.datetime64(day, "D")).rsplit("-", 2)]
+
+
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_units_agree_with_dates(unit: str) -> None:
     """Without Spark, which knows only microseconds."""
-    import numpy as np
-
     from tests.kernels.expressions.nasty import COLUMNS, ours
     from thalweg.plan.expression import Ref, call
 

@@ -32,8 +32,8 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 7 * 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MONDAY_DAYS = -3
 """The Monday before 1970-01-01, a Thursday, in days since then."""
-_NEAR = 32_000 * 365
-"""Arrow computes the right years of the days between minus this one and this one."""
+_NEAR = 11_000_000
+"""Arrow computes the right years of the days between minus this one and this one: 32086-12-23."""
 _LAST_WITHOUT_SIGN = 2_932_896
 """9999-12-31."""
 _DATE_PARTS = ("year", "month", "day")
