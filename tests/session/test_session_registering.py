@@ -35,6 +35,8 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.stream("t", TCP, time="ts", lateness="soon"), "lateness='soon': write a number and a unit"),
     (lambda s: s.stream("t", TCP, time="ts", lateness="5 secnds"), "is not a unit of time (did you mean 'second'?)"),
     (lambda s: s.stream("t", TCP, time="ts", lateness=5), "write for example '5 seconds'"),
+    (lambda s: s.stream("t", TCP, time="ts", lateness=1e300), "write for example '10 seconds'"),
+    (lambda s: s.stream("t", TCP, time="ts", lateness=float("nan")), "write for example '10 seconds'"),
     (lambda s: s.stream("t", TCP, time="ts", lateness="-5 seconds"), "must not be negative; write 0 or more"),
     (lambda s: s.stream("t", TCP, time="ts", lateness=None), "must be a length of time such as '10 seconds'"),
     (lambda s: s.stream("t", [], time="ts"), "has no batches, so its columns are not known; give an empty table"),

@@ -313,10 +313,13 @@ def _type_remedy(name: str, args: tuple[Expression, ...]) -> str:
     ]
     if name in ("CASE", "coalesce"):  # values are not compared, and most text is no number
         first = [n for n in range(len(args)) if n not in first]
+    has_fractions = any(is_.is_floating(a.type) or (is_.is_decimal(a.type) and a.type.scale > 0) for a in args)
     for n in dict.fromkeys([*first, *range(len(args))]):
         one = args[n]
         rest = [*args[:n], *args[n + 1 :]]
         for kind in (*(other.type for other in rest), pa.int32(), pa.float64(), pa.string()):
+            if has_fractions and is_.is_integer(kind) and is_.is_string(one.type) and not isinstance(one, Value):
+                continue  # the text may be a fraction, too
             if _keeps(one, kind) and common_of([kind, *(other.type for other in rest)]) is not None:
                 return f"write CAST({text_of(one)} AS {sql_name(kind)})"
     for kind in (pa.string(), pa.float64()):
@@ -348,13 +351,16 @@ def _wide_remedy(args: tuple[Expression, ...]) -> str:
 
 
 def _keeps(argument: Expression, kind: pa.DataType) -> bool:
-    """Whether a CAST to this type changes no value silently: text with more digits would be rounded to a DECIMAL, and
-    the CAST of a text literal that is no number always raises."""
-    if is_.is_string(argument.type) and isinstance(argument, Value) and is_number(kind):
-        from thalweg.plan.literals import is_number_text
+    """Whether a CAST to this type changes no value silently: text with more digits would be rounded to a DECIMAL. The
+    CAST of a text literal must not raise either, as it would for each row."""
+    if is_.is_string(argument.type) and is_number(kind):
+        if is_.is_decimal(kind) or not isinstance(argument, Value):
+            return not is_.is_decimal(kind)
+        from thalweg.plan.literals import number
 
-        return not is_.is_decimal(kind) and is_number_text(str(argument.value).strip().lstrip("+-"))
-    if is_.is_string(argument.type) and is_.is_decimal(kind):
+        found = number(str(argument.value).strip().lstrip("+-"))
+        return found is not None and common(found.type, kind) == kind
+    if is_number(argument.type) and is_.is_boolean(kind):
         return False
     if is_number(argument.type) and is_number(kind):
         return bool(common(argument.type, kind) == kind)

@@ -67,9 +67,8 @@ def _result(aggregate: AggregateColumn, names: dict[str, str]) -> Column:
         return F.count_distinct(column)
     made = {"count": F.count, "sum": F.sum, "avg": F.avg, "min": F.min, "max": F.max}[aggregate.function](column)
     if aggregate.function in ("min", "max") and pa.types.is_floating(aggregate.type):
-        return made + F.lit(0.0).cast(
-            spark_type(aggregate.type)
-        )  # of -0.0 and 0.0, Spark takes the first that it reads
+        zero = F.lit(0.0).cast(spark_type(aggregate.type))
+        return made + zero  # of -0.0 and 0.0, Spark takes the first that it reads
     return made
 
 
