@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.long_run import examples
-from tests.session.hostile_code import EXCEPTIONS, RESULTS, HostileObject
+from tests.session.hostile_code import EXCEPTIONS, RESULTS, HostileObject, WithoutClass, cyclic_list
 from thalweg.errors import ThalwegError
 
 ROWS = pa.table({"ts": pa.array([1, 2, 3], pa.timestamp("us")), "n": [1, 2, 3]})
@@ -205,7 +205,11 @@ def test_hostile_exceptions_on_spark(spark: SparkSession) -> None:
     s.stream("t", rows.filter("n = 7"), time="ts")
     s.function("f", hostile_by_row, "boolean")
     s.function("half", lambda n: "\ud800", "string")
+    s.function("cyclic", lambda n: cyclic_list(), "string")
+    s.function("without", lambda n: WithoutClass(), "string")
     for text, words in (
+        ("SELECT cyclic(n) AS y FROM t", "function 'cyclic' is registered to return STRING and returned values of list"),
+        ("SELECT without(n) AS y FROM t", "function 'without' is registered to return STRING and returned values of W"),
         ("SELECT f(n) AS y FROM t", "function 'f' raised ValueError: half a pair: ?"),
         ("SELECT n FROM t WHERE f(n)", "condition 'f(t.n)' raised ValueError: half a pair: ?"),
         ("SELECT half(n) AS y FROM t", "function 'half' returned text that UTF-8 cannot encode"),
