@@ -66,5 +66,6 @@ def test_common_keys_that_python_has_no_value_for(kind: pa.DataType) -> None:
     rows = pa.table({"ts": pa.array(range(3), pa.int64()).cast(UTC), "k": latest})
     j = tw.join(on="a.k = b.k", window="1 hour", time="ts")
     assert sum(batch.num_rows for batch in j.over(a=rows, b=rows)) == 9
-    with pytest.raises(JoinLimitError, match=r"k=(5881580-07-11|294247-01-10T04:00:54\.775807)\) has more than 1"):
+    shown = r"2,147,483,647 days|9,223,372,036,854,775,807 µs"
+    with pytest.raises(JoinLimitError, match=rf"k=({shown}) after 1970\) has more than 1"):
         list(tw.join(on="a.k = b.k", window="1 hour", time="ts", max_matches=1).over(a=rows, b=rows))
