@@ -112,7 +112,11 @@ def test_no_aggregates_list_the_groups() -> None:
     ("spec", "schema", "message"),
     [
         (spec_of(COUNT, keys=("k",)), {"t": pa.int64(), "kk": pa.int64()}, r"no column 'k' \(did you mean 'kk'\?\)"),
-        (spec_of(COUNT, keys=("k",)), {"t": pa.int64(), "k": pa.list_(pa.int8())}, "k is ARRAY<TINYINT>, which cannot be grouped"),
+        (
+            spec_of(COUNT, keys=("k",)),
+            {"t": pa.int64(), "k": pa.list_(pa.int8())},
+            "k is ARRAY<TINYINT>, which cannot be grouped",
+        ),
         (spec_of(COUNT), {"t": pa.string()}, "t is string; a time is a timestamp or a whole number"),
         (spec_of(COUNT), {"t": pa.timestamp("s")}, r"TUMBLE\(10 MICROSECONDS\) is not a whole number of ticks of t"),
         (

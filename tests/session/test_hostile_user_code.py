@@ -208,7 +208,10 @@ def test_hostile_exceptions_on_spark(spark: SparkSession) -> None:
     s.function("cyclic", lambda n: cyclic_list(), "string")
     s.function("without", lambda n: WithoutClass(), "string")
     for text, words in (
-        ("SELECT cyclic(n) AS y FROM t", "function 'cyclic' is registered to return STRING and returned values of list"),
+        (
+            "SELECT cyclic(n) AS y FROM t",
+            "function 'cyclic' is registered to return STRING and returned values of list",
+        ),
         ("SELECT without(n) AS y FROM t", "function 'without' is registered to return STRING and returned values of W"),
         ("SELECT f(n) AS y FROM t", "function 'f' raised ValueError: half a pair: ?"),
         ("SELECT n FROM t WHERE f(n)", "condition 'f(t.n)' raised ValueError: half a pair: ?"),

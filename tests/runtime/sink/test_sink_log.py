@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -124,3 +125,20 @@ def test_a_damaged_log_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "_spark_metadata" / "0").write_text("v9\n")
     with pytest.raises(QueryError, match=r"_spark_metadata/0, .* begins with b'v9' .*Restore it; or, if"):
         log.add(1, [])
+
+
+def test_a_file_of_the_log_that_repeats_an_earlier_one(tmp_path: Path) -> None:
+    """Spark's readers would read the rows of these files twice."""
+    log = SinkLog(str(tmp_path))
+    for batch in range(12):
+        (tmp_path / f"part-{batch}").touch()
+        log.add(batch, [f"part-{batch}"])
+    assert sorted(log.names()) == sorted(f"part-{batch}" for batch in range(12))
+    shutil.copy(tmp_path / "_spark_metadata" / "10", tmp_path / "_spark_metadata" / "11")
+    with pytest.raises(QueryError, match=r"_spark_metadata/11, .* lists files of an earlier micro-batch"):
+        list(log.names())
+    (tmp_path / "_spark_metadata" / "11").unlink()
+    last = (tmp_path / "_spark_metadata" / "9.compact").read_text().splitlines()[-1]
+    (tmp_path / "_spark_metadata" / "10").write_text(f"v1\n{last}")
+    with pytest.raises(QueryError, match=r"_spark_metadata/10, .* lists files of an earlier micro-batch"):
+        list(log.names())

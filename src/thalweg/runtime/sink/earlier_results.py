@@ -36,6 +36,8 @@ def continue_tasks(log: SinkLog, folder: str, query: str, planned: int | None, c
             f"this query, so Spark's readers do not see them. Restore {LOG}, or remove it, and start the query again: "
             "it writes the log anew from the files of the results"
         )
+    elif latest is not None:
+        _refuse_old_log(folder, latest, committed)
     for batch in {*results, *listed_batches(folder)}:
         if batch > _number(latest) and (batch > _number(planned) or decided_files(folder, query, batch) is None):
             withdraw(folder, batch, results.get(batch, ()))
@@ -54,11 +56,17 @@ def continue_spark(log: SinkLog, folder: str, planned: int | None, committed: in
         os.makedirs(folder, exist_ok=True)
         log.add(committed, [])
         return
-    raise QueryError(
-        f"{folder}/{LOG}, the log of the results, has no file of micro-batch {committed}, which the checkpoint of this "
-        f"query has committed, so Spark's readers do not see all results. Restore {LOG}, or start the query with a new "
-        "folder and a new checkpoint"
-    )
+    _refuse_old_log(folder, _number(latest), committed)
+
+
+def _refuse_old_log(folder: str, latest: int, committed: int | None) -> None:
+    """Raise a QueryError if the log ends before the last micro-batch that was committed."""
+    if committed is not None and latest < committed:
+        raise QueryError(
+            f"{folder}/{LOG}, the log of the results, has no file of micro-batch {committed}, which the checkpoint of "
+            "this query has committed: it has lost files, or the folder is an old copy. Restore what is missing, or "
+            "start the query with a new folder and a new checkpoint"
+        )
 
 
 def refuse_old_checkpoint(log: SinkLog, folder: str, planned: int | None) -> None:

@@ -61,8 +61,9 @@ class SinkLog:
 
     def names(self) -> Iterator[str]:
         """Yield the names of all files that Spark's readers see. Raise a QueryError if a file of the log is damaged or
-        missing: Spark's readers would fail. If only the setting of the interval was changed, nothing is missing, and
-        the next micro-batch adds the compact file that readers expect then."""
+        missing, so that Spark's readers would fail, or lists files again, so that they would read them twice. If only
+        the setting of the interval was changed, nothing is missing, and the next micro-batch adds the compact file that
+        readers expect then."""
         present = self._batches()
         first = max((batch for batch, name in present.items() if name.endswith(".compact")), default=0)
         batches = range(first, max(present, default=-1) + 1)
@@ -70,8 +71,16 @@ class SinkLog:
         if missing is not None:
             is_compact = (missing + 1) % self._interval(self._names()) == 0
             raise self._damaged(_file_name(missing, is_compact), "is missing")
-        for batch in batches:
-            yield from self._names_in(present[batch])
+        listed_in: dict[str, str] = {}  # without the first file, which may be compact and have millions of lines
+        for batch in reversed(batches):
+            for name in self._names_in(present[batch]):
+                if name in listed_in:
+                    raise self._damaged(listed_in[name], "lists files of an earlier micro-batch")
+                if batch == first:
+                    yield name
+                else:
+                    listed_in[name] = present[batch]
+        yield from listed_in
 
     def _names_in(self, name: str) -> Iterator[str]:
         rest = b""

@@ -104,6 +104,30 @@ def test_rows_that_were_lost_silently(scenes: dict[str, Scene]) -> None:
     assert scene.seen() == scene.expected() != before
 
 
+def test_older_files_in_place_of_newer_ones(scenes: dict[str, Scene], tmp_path: Path) -> None:
+    """A log of a source would make Spark read files again, and an old copy of the results lacks newer ones."""
+    scene = scenes["tasks"]
+    scene.restore()
+    out, source = scene.folder / "out", scene.folder / "checkpoint" / "sources" / "0"
+    old = shutil.copytree(out, tmp_path / "old")
+    scene.run()
+    new = shutil.copytree(out, tmp_path / "new")
+    lines = (source / "1").read_text()
+    (source / ".1.crc").unlink(missing_ok=True)
+    (source / "1").write_text((source / "0").read_text())
+    with pytest.raises(tw.CheckpointError, match=r"sources/0/1 of the checkpoint lists files of another micro-batch"):
+        scene.run()
+    (source / "1").write_text(lines)
+    shutil.rmtree(out)
+    shutil.copytree(old, out)
+    with pytest.raises(tw.QueryError, match=r"has no file of micro-batch [0-9]+, .* or the folder is an old copy"):
+        scene.run()
+    shutil.rmtree(out)
+    shutil.copytree(new, out)
+    scene.run()
+    assert scene.seen() == scene.expected()
+
+
 def test_the_id_of_a_query_is_written_again(scenes: dict[str, Scene]) -> None:
     """As the error says: it is in the folder of the results too."""
     scene = scenes["tasks"]

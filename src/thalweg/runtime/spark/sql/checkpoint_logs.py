@@ -33,9 +33,9 @@ def refuse_damaged_logs(spark: SparkSession, checkpoint: str) -> None:
         if offset > max(files, default=-1):
             raise damaged(f"{source}/{offset}", "is missing")
         last = max((batch for batch, name in files.items() if name.endswith(".compact")), default=0)
-        for path in (f"{source}/{name}" for batch, name in files.items() if batch >= last):
-            if size_of(spark, path) <= MOST_BYTES:
-                _lines(spark, path)
+        for batch, path in ((batch, f"{source}/{name}") for batch, name in files.items() if batch >= last):
+            if size_of(spark, path) <= MOST_BYTES and parsed(path, _lines(spark, path)[-1]).get("batchId") != batch:
+                raise damaged(path, "lists files of another micro-batch")
 
 
 def _file_offsets(spark: SparkSession, path: str) -> dict[int, int]:
