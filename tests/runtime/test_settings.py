@@ -179,6 +179,8 @@ def test_settings_that_change_rows_are_refused_outside_the_code(
 def test_an_invalid_file_name_is_refused() -> None:
     with pytest.raises(PlanError, match=r"^events='a\\x00b': a file name cannot contain a null character"):
         FilterSettings(events="a\0b")
+    with pytest.raises(PlanError, match=r"^events='a\\ud800b': a file name cannot contain .* or a lone surrogate"):
+        FilterSettings(events="a\ud800b")
 
 
 def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:

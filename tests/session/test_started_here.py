@@ -81,6 +81,7 @@ def test_errors_in_this_process_are_raised_when_waiting(tmp_path: Path) -> None:
         ({"path": "x", "trigger": "availableNow"}, "is only for Spark streams"),
         ({"path": "s3://bucket/x"}, "a local folder"),
         ({"path": f"{__file__}/x"}, "cannot be written to: Not a directory; give another folder"),
+        ({"path": "x" * 300}, "cannot be written to: File name too long; give another folder"),
     ],
 )
 def test_what_finished_data_do_not_have_is_refused(given: dict[str, Any], says: str) -> None:

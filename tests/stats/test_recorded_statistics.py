@@ -240,6 +240,7 @@ def test_what_has_no_counts_of_a_join_is_refused(write: Write, tmp_path: Path) -
         return str(error.value)
 
     assert "there is no file or folder" in sentence(tmp_path / "none.jsonl")
+    assert "there is no file or folder" in sentence(tmp_path / ("x" * 300))
     assert "has no file whose name ends in .jsonl" in sentence(tmp_path)
     keep = tw.filters(tw.predicate(str.isdigit, "code"), events=tmp_path / "filters.jsonl")
     list(keep.over(pa.table({"code": ["7", "x7"]})))

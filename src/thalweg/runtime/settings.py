@@ -114,8 +114,8 @@ class AdaptSettings:
             raise PlanError(f"seed={self.seed!r}: must be a whole number, 0 or more, or None")
         if self.events is not None and not isinstance(self.events, (str, os.PathLike)):
             raise PlanError(f"events={self.events!r}: must be the path of a file")
-        if self.events is not None and "\0" in str(self.events):
-            raise PlanError(f"events={self.events!r}: a file name cannot contain a null character")
+        if self.events is not None and re.search("[\0\ud800-\udc7f\udd00-\udfff]", str(self.events)):
+            raise PlanError(f"events={self.events!r}: a file name cannot contain a null character or a lone surrogate")
         if self.events is not None:
             object.__setattr__(self, "events", given_path(self.events))
         if not isinstance(self.redact, bool):

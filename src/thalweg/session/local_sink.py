@@ -77,7 +77,7 @@ class LocalSink:
                 f"path={path!r} is relative, but the working directory of this process has been removed; give an "
                 "absolute path"
             ) from None
-        if folder.exists() and not folder.is_dir():
+        if os.path.exists(folder) and not os.path.isdir(folder):  # these do not raise if the name is too long
             raise PlanError(f"path={path!r} is a file; give a new folder")
         return cls(path, folder, kind, schema)
 
@@ -92,7 +92,9 @@ class LocalSink:
             self._is_claimed = True
             _refuse_results(self._path, self._folder)  # of a run that has ended in the meantime
         except OSError as error:
-            remedy = f"{REMEDIES[error.errno]}, or " if error.errno in REMEDIES else ""
+            # the remedy for long names is that of folders of partitionBy
+            hint = None if error.errno == errno.ENAMETOOLONG else REMEDIES.get(error.errno or 0)
+            remedy = f"{hint}, or " if hint else ""
             raise PlanError(
                 f"path={self._path!r} cannot be written to: {error.strerror or error}; {remedy}give another folder"
             ) from error

@@ -257,12 +257,12 @@ def _observed(path: Path) -> list[JoinObserved]:
 
 def _files(path: Path) -> list[Path]:
     """Return the files with records, the one that was written last at the end."""
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike Path.is_dir, this does not raise if the name is too long
         files = [file for file in path.iterdir() if file.suffix == ".jsonl" and file.is_file()]
         if not files:
             raise PlanError(f"the folder {path} has no file whose name ends in .jsonl; {_REMEDY}")
         return sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise PlanError(f"there is no file or folder {path}; {_REMEDY}")
     return [path]
 
