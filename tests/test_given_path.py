@@ -127,7 +127,9 @@ def test_other_paths_stay(home: Path, path: str) -> None:
 
 def test_the_home_folder_of_another_user(home: Path) -> None:
     assert given_path("~root/x") == f"{pwd.getpwnam('root').pw_dir}/x"
-    assert given_path("~no such user/x") == "~no such user/x"
+    with pytest.raises(tw.PlanError, match=r"home folder ~no such user is not known, .* or './~no such user/x'"):
+        given_path("~no such user/x")
+    assert given_path("./~no such user/x") == "./~no such user/x"
 
 
 def test_a_home_folder_that_is_not_known(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

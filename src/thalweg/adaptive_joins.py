@@ -22,7 +22,7 @@ from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.settings import policy_in_code
-from thalweg.runtime.sink.given_folder import given_folder
+from thalweg.runtime.sink.given_folder import given_folder, given_options
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 from thalweg.stats.declared_statistics import join_statistics
 
@@ -408,7 +408,7 @@ class Join(AdaptiveBase):
         _, layout = self._laid_out(streams)
         query, opened = start_join(
             _session_of(streams), lambda sink_for: self.attached(streams, JoinRows.RESULTS, sink_for), layout, kind, to,
-            dict(options or {}), trigger, saved, name, sink,
+            given_options(options), trigger, saved, name, sink,
         )  # fmt: skip
         self._started = opened, trigger
         return query

@@ -15,6 +15,11 @@ def given_path(path: str | os.PathLike[str]) -> str:
     ('runs/~/events.jsonl', 'file:///~x', 's3://~/x')
     """
     found = os.path.expanduser(os.fspath(path))
-    if found == "~" or found.startswith("~/"):
-        raise PlanError(f"{found!r}: the home folder ~ is not known, because HOME is not set; write the whole path")
+    if found.startswith("~"):
+        name = found.partition("/")[0]
+        why = "HOME is not set" if name == "~" else f"there is no user {name[1:]!r}"
+        raise PlanError(
+            f"{found!r}: the home folder {name} is not known, because {why}; write the whole path, or {'./' + found!r} "
+            "if this is its name"
+        )
     return found

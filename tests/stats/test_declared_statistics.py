@@ -136,7 +136,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"a": {"kept": 1.5}}, "kept=1.5 must be a share from 0 to 1"),
     ({"a": {"kept": {"low": 0.5, "high": 1.5}}}, "high=1.5 is a share, so it must be at most 1"),
     ({"a": {"distinct": 5}}, "distinct=5 must be a dict: {'a column': 12}"),
-    ({"a": {"distinct": {"kk": 5}}}, "name the unknown column 'kk' (did you mean 'k'?); there are k, price"),
+    ({"a": {"distinct": {"kk": 5}}}, "name the unknown column 'kk' (did you mean 'k'?); its columns are k, price"),
     ({"a": {"distinct": {"k": 0.5}}}, "a column has at least one distinct value"),
     ({"partners": 5}, "partners=5 must be a dict, such as {'a.k = b.k': (30, 0.2)}"),
     ({"partners": {"a.k = b.k": 30}}, "partners of 'a.k = b.k' are 30; give a pair such as (30, 0.2)"),

@@ -32,7 +32,7 @@ from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_pla
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process, memory_share
-from thalweg.runtime.sink.given_folder import given_folder
+from thalweg.runtime.sink.given_folder import given_folder, given_options
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.conditions_chart import chart_of_conditions
 from thalweg.session.explanation import NO_INTERVALS, explanation
@@ -509,7 +509,7 @@ class ContinuousQuery:
         """
         to, saved = given_folder("path", path), given_folder("checkpoint", checkpoint)
         with self._running.starting() as begin:
-            return self._start(begin, to, format, dict(options or {}), trigger, saved, busy, sink)
+            return self._start(begin, to, format, given_options(options), trigger, saved, busy, sink)
 
     def _start(
         self, begin: Callable[[BatchRun], BatchRun], path: str | None, format: str | None, options: dict[str, Any],

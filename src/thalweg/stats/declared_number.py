@@ -46,8 +46,10 @@ def _number(given: Any, what: str, limit: Limit) -> Estimate:
         given = _estimate(given, what)
     value: Any = given.value if isinstance(given, Estimate) else given
     if not is_real(value) or not 0 <= value <= most or value == math.inf or (value == 0 and limit == "above 0"):
-        wanted = "a share from 0 to 1" if limit == "share" else f"a number {limit}"
-        raise PlanError(f"{what}={value!r} must be {wanted}, or a dict such as {{'low': 10, 'high': 90}}")
+        is_share = limit == "share"
+        wanted = "a share from 0 to 1" if is_share else f"a number {limit}"
+        example = {"low": 0.1, "high": 0.9} if is_share else {"low": 10, "high": 90}
+        raise PlanError(f"{what}={value!r} must be {wanted}, or a dict such as {example}")
     return given.within(0, most) if isinstance(given, Estimate) else Estimate(value, "declared", None, 0, most)
 
 

@@ -177,7 +177,9 @@ def _distinct(source: StatisticsSource, given: Any, where: str, *, exact: bool) 
         column = named(name, {each: each for each in source.columns}, exact=exact)
         if column is None:
             hint = nearest(str(name), source.columns)
-            raise PlanError(f"{where} name the unknown column {name!r}{hint}; there are {', '.join(source.columns)}")
+            raise PlanError(
+                f"{where} name the unknown column {name!r}{hint}; its columns are {', '.join(source.columns)}"
+            )
         made = declared_number(value, f"{where} distinct {name}", "above 0")
         if made.value < 1:
             raise PlanError(f"{where} distinct={given!r}: a column has at least one distinct value")

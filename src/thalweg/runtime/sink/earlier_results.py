@@ -12,7 +12,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
 
-from thalweg.errors import CheckpointError, QueryError
+from thalweg.errors import CheckpointError, QueryError, warn_user
 from thalweg.runtime.sink.batch_commit import decided_files, files_of, listed_batches, withdraw
 from thalweg.runtime.sink.sink_log import NAME as LOG
 from thalweg.runtime.sink.sink_log import SinkLog
@@ -55,6 +55,11 @@ def continue_spark(log: SinkLog, folder: str, planned: int | None, committed: in
     if latest is None and next(_visible(folder), None) is None:
         os.makedirs(folder, exist_ok=True)
         log.add(committed, [])
+        warn_user(
+            f"the folder {folder} has no results, but the checkpoint of this query has results up to micro-batch "
+            f"{committed}: the folder gets only those of later ones. If the earlier results are in another folder, "
+            "stop the query, and start it with a new checkpoint and a new folder"
+        )
         return
     _refuse_old_log(folder, _number(latest), committed)
 
@@ -64,8 +69,8 @@ def _refuse_old_log(folder: str, latest: int, committed: int | None) -> None:
     if committed is not None and latest < committed:
         raise QueryError(
             f"{folder}/{LOG}, the log of the results, has no file of micro-batch {committed}, which the checkpoint of "
-            "this query has committed: it has lost files, or the folder is an old copy. Restore what is missing, or "
-            "start the query with a new folder and a new checkpoint"
+            "this query has committed: it has lost files, the folder is an old copy, or the query has written to "
+            "another folder meanwhile. Restore what is missing, or start the query with a new folder and a new checkpoint"
         )
 
 

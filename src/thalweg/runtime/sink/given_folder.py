@@ -1,9 +1,10 @@
-"""The folders that a user names when a query is started."""
+"""The folders and options that a user gives when a query is started."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from thalweg.errors import PlanError
@@ -29,3 +30,16 @@ def given_folder(argument: str, place: Any) -> str | None:
     if re.search("[\ud800-\udfff]", found):
         raise PlanError(f"{argument}={place!r} has bytes that are not UTF-8, which Spark cannot open; rename it")
     return given_path(found)
+
+
+def given_options(options: Any) -> dict[str, Any]:
+    """Return the options of a sink as a dict.
+
+    >>> given_options(["zstd"])
+    Traceback (most recent call last):
+        ...
+    thalweg.errors.PlanError: options=['zstd'] must be a dict, such as {'compression': 'zstd'}
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise PlanError(f"options={options!r} must be a dict, such as {{'compression': 'zstd'}}")
+    return dict(options or {})

@@ -43,6 +43,7 @@ from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
 from thalweg.runtime.sink.staged_files import remedy_of
 from thalweg.runtime.spark.joins.task_sink import NeedsSparkSinkError
+from thalweg.runtime.spark.sink.pinned_sink import NAME as PINNED
 from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink, refuse_lost_pin
 from thalweg.runtime.spark.sink.request import SPARK, TASKS, SinkRequest
 from thalweg.runtime.spark.sink.shared_folder import not_shared
@@ -103,7 +104,7 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
         assert request.checkpoint is not None
         if is_begun(spark, request.checkpoint):
             or_new = ", or give this query a new checkpoint and a new folder"
-            reason = "its checkpoint was created with Spark's sink, and continues with it"
+            reason = f"its checkpoint has no file {PINNED}, so it was created with Spark's sink, and continues with it"
         elif not on_one_machine(spark):  # last, because it runs a job
             reason = not_shared(spark, folder_of(spark, request))
     if reason is not None:
