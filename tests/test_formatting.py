@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import string
 import textwrap
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -49,12 +50,13 @@ def test_plain_words_are_wrapped_as_textwrap_does(text: list[str], indent: int, 
 
 
 @given(st.lists(cells, max_size=12), st.integers(0, 6))
+@example(texts=["\u2028\nforged"], indent=0)
 @examples(100, long=20_000)
 def test_no_line_is_too_wide_and_no_sign_is_lost(texts: list[str], indent: int) -> None:
     line = " ".join(texts)
     lines = wrapped(line, indent, width=24)
     assert all(cell_len(each) <= 24 for each in lines)
-    assert "".join("".join(lines).split()) == "".join(printable(line.replace("\n", " ")).split())
+    assert "".join("".join(lines).split()) == "".join(printable(re.sub(r"[\t\r ]*\n[\t\r\n ]*", " ", line)).split())
     assert hidden("".join(lines).replace("\u200d", "")) == []
 
 

@@ -16,7 +16,7 @@ WIDTH = 100
 """Columns of reports and explanations."""
 _BETWEEN_WORDS = re.compile(r" (?!(?<=\d )(?:%|ns|µs|ms|s|min|h|d|bytes?|kB|MB|GB)(?!\w))")
 """A space, but not one between a number and its unit."""
-_LINE_BREAK = re.compile(r"\s*\n\s*")
+_LINE_BREAK = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
 
 _SIZES = (("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
 _SHORT = (("ns", 1, 1000), ("µs", 10**3, 1000), ("ms", 10**6, 1000), ("s", 10**9, 120))
