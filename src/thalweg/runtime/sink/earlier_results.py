@@ -70,7 +70,8 @@ def _refuse_old_log(folder: str, latest: int, committed: int | None) -> None:
         raise QueryError(
             f"{folder}/{LOG}, the log of the results, has no file of micro-batch {committed}, which the checkpoint of "
             "this query has committed: it has lost files, the folder is an old copy, or the query has written to "
-            "another folder meanwhile. Restore what is missing, or start the query with a new folder and a new checkpoint"
+            "another folder meanwhile. Restore what is missing, or start the query with a new folder and a new "
+            "checkpoint"
         )
 
 
