@@ -60,7 +60,7 @@ WRONG: list[tuple[Use, str]] = [
     (lambda s: s.stream("t", TCP, time="ts", statistics={"rows_per_second": float("nan")}), "must be a number above 0"),
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": 5}), "must be a dict: {'a column': 12}"),
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"sise": 5}}), "did you mean 'size'?"),
-    (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {5: 5}}), "unknown column 5; there are ts"),
+    (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {5: 5}}), "unknown column 5; its columns are ts"),
     (lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"size": 0}}), "must be a number above 0"),
     (
         lambda s: s.stream("t", TCP, time="ts", statistics={"distinct": {"size": 0.5}}),

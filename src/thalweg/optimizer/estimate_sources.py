@@ -59,9 +59,14 @@ def estimate_sources(plan: QueryPlan, known: Knowledge) -> dict[str, SourceEstim
         partners = []
         for other in dict.fromkeys(looking.get(scan.alias, {}).values()):
             assert graph is not None
-            partners.append(_partners(scan, other, graph, source.held, known))
+            partners.append(_partners(scan, other, graph, held_rows(source), known))
         found[scan.alias] = replace(source, partners=tuple(partners))
     return found
+
+
+def held_rows(source: SourceEstimates) -> Estimate | None:
+    """Return the number of rows that the filters of a source keep in its window, or in the table."""
+    return source.rows if source.kept is None or source.rows is None else source.rows * source.kept
 
 
 def estimate_pairs(
@@ -71,7 +76,7 @@ def estimate_pairs(
     if plan.join is None:
         return {}
     graph, scans = JoinGraph.of([(*e.one, *e.other) for e in plan.join.equalities]), {s.alias: s for s in plan.scans}
-    held = {alias: rows for alias, source in sources.items() if (rows := source.held) is not None}
+    held = {alias: rows for alias, source in sources.items() if (rows := held_rows(source)) is not None}
 
     def distinct(alias: str, key: str) -> Estimate | None:
         column = _read_by(scans[alias], key)

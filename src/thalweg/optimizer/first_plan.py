@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from thalweg.errors import warn_user
 from thalweg.formatting import byte_size, listed
 from thalweg.optimizer.choose_plan import PlanChoice, choose_plan
+from thalweg.optimizer.estimate_sources import held_rows
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, in_seconds, neighbors
 from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.estimate import Estimate
@@ -71,8 +72,8 @@ def estimates_of_query(plan: JoinPlan, estimates: PlanEstimates) -> JoinEstimate
             quantities["rate", alias] = rate if source.kept is None else rate * source.kept
         if alias in plan.windows:
             seconds[alias] = in_seconds(plan.windows[alias]) + late
-        elif source.held is not None:
-            quantities["held", alias] = source.held
+        elif (rows := held_rows(source)) is not None:
+            quantities["held", alias] = rows
     for pair in neighbors(plan.graph):
         if frozenset(pair) in estimates.shares:
             quantities["share", *pair] = estimates.shares[frozenset(pair)]

@@ -40,11 +40,6 @@ class SourceEstimates:
     partners: tuple[PartnersEstimate, ...] = ()
     """One estimate for each source whose rows look for partners here."""
 
-    @property
-    def held(self) -> Estimate | None:
-        """The number of rows that its filters keep in its window, or in the table."""
-        return self.rows if self.kept is None or self.rows is None else self.rows * self.kept
-
 
 @dataclass(frozen=True)
 class PlanEstimates:

@@ -20,7 +20,7 @@ def checkpoint(tmp_path: Path) -> Path:
         (tmp_path / folder).mkdir(parents=True)
         for batch in batches:
             offsets = f'-\n{{"logOffset":{batch}}}'
-            text = {"offsets": f'v1\n{{"batchWatermarkMs":0}}\n{offsets}'}.get(folder, "v1\n{}")
+            text = {"offsets": f'v1\n{{"batchWatermarkMs":0}}\n{offsets}'}.get(folder, f'v1\n{{"batchId":{batch}}}')
             (tmp_path / folder / str(batch)).write_text(text)
     lines = [json.dumps({"path": f"file:///data/{n}", "timestamp": n, "batchId": n}) for n in range(30)]
     (tmp_path / "sources/1/29.compact").write_text("\n".join(["v1", *lines]))
