@@ -31,8 +31,11 @@ class CpuClock:
 
     def ms(self, begin: float, end: float) -> tuple[float, float]:
         """Return the CPU time of the JVM and of Python between two moments, given in seconds since 1970."""
-        moments, jvm, python = zip(*self._read, strict=True)
-        return tuple(1000 * float(np.diff(np.interp([begin, end], moments, spent))[0]) for spent in (jvm, python))  # type: ignore[return-value]
+        moments, *read = zip(*self._read, strict=True)
+        # the time of a process that has just ended is missing until it was waited for
+        grown = [np.interp([begin, end], moments, np.maximum.accumulate(spent)) for spent in read]
+        jvm, python = (1000 * float(np.diff(each)[0]) for each in grown)
+        return jvm, python
 
     def _follow(self) -> None:
         over = False
