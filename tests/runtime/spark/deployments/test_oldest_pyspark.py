@@ -10,24 +10,18 @@ import pytest
 
 from tests.runtime.spark.deployments import lost_workers
 from tests.runtime.spark.deployments.input_files import ROWS, expected_ids, write_files
+from tests.runtime.spark.deployments.oldest_pyspark import oldest_pyspark
 from tests.runtime.spark.deployments.processes import QUIET, REPOSITORY, SOURCE, answer, environment
 from tests.runtime.spark.deployments.query_and_join import told_by
 from tests.runtime.spark.deployments.same_answer import check_answer, check_join, check_sql
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-OLDEST = REPOSITORY / ".cache" / "pyspark-4.1"
-
 
 @pytest.fixture(scope="module")
 def oldest() -> Path:
-    """A folder with nothing but PySpark 4.1, which `make test` fetches; the rest is what all tests run with."""
-    if not (OLDEST / "pyspark").is_dir():
-        why = f"there is no {OLDEST.relative_to(REPOSITORY)}: 'make oldest-spark' fetches it from the package index"
-        if os.environ.get("CI"):
-            pytest.fail(why)
-        pytest.skip(why)
-    return OLDEST
+    """A folder with nothing but PySpark 4.1; the rest is what all tests run with."""
+    return oldest_pyspark()
 
 
 @pytest.fixture(scope="module")

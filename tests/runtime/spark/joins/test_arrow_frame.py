@@ -15,6 +15,7 @@ from pyspark.sql.types import DataType, DoubleType, UserDefinedType
 from tests.drawn_columns import columns
 from tests.exact_values import exact_values
 from tests.long_run import examples
+from tests.runtime.spark.deployments.oldest_pyspark import oldest_pyspark
 from tests.runtime.spark.deployments.processes import REPOSITORY, SOURCE
 from tests.runtime.spark.joins import nested_columns
 from tests.runtime.spark.joins.nested_columns import COLUMNS, converted
@@ -34,9 +35,7 @@ def test_a_part_of_a_column() -> None:
 
 
 def test_the_oldest_pyspark_sends_them_too() -> None:
-    oldest = REPOSITORY / ".cache" / "pyspark-4.1"
-    if not (oldest / "pyspark").is_dir():  # test_oldest_pyspark.py fails on CI then
-        pytest.skip("'make oldest-spark' fetches PySpark 4.1")
+    oldest = oldest_pyspark()
     done = subprocess.run(
         [sys.executable, "-m", nested_columns.__name__], capture_output=True, text=True, timeout=60, cwd=REPOSITORY,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(oldest), str(SOURCE), str(REPOSITORY)])},

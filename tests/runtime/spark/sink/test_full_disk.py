@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,27 +15,15 @@ from tests.runtime.spark.deployments.join_files import expected_results, write_s
 from tests.runtime.spark.deployments.one_join import join, streams
 from tests.runtime.spark.sink.test_replayed_files import both, left
 from tests.runtime.spark.sink.test_written_by_tasks import run
+from tests.small_disk import fill, small_disk
 
 DISK_BYTES = 4_000_000
 
 
-def mounted(folder: Path) -> bool:
-    """Mount a small disk, which only root may do."""
-    mount = shutil.which("mount")
-    if mount is None or os.geteuid() != 0:
-        return False
-    command = [mount, "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", str(folder)]
-    return subprocess.run(command, capture_output=True).returncode == 0
-
-
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if not mounted(folder):
-        pytest.skip("only root can mount a disk here; test_batch_commit.py has disks that only seem to be full")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with small_disk(tmp_path / "disk", DISK_BYTES) as folder:
+        yield folder
 
 
 def test_a_full_disk(spark: SparkSession, tmp_path: Path, disk: Path) -> None:
@@ -46,8 +33,7 @@ def test_a_full_disk(spark: SparkSession, tmp_path: Path, disk: Path) -> None:
     run(spark, tmp_path, j)
     before = both(spark, tmp_path)
     write_streams(tmp_path / "in", 2, first=2)
-    ballast = disk / "ballast"
-    ballast.write_bytes(b"x" * (shutil.disk_usage(disk).free - 4096))
+    ballast = fill(disk, leave=4096)
     with pytest.raises(Exception, match=r"cannot be written to .*: No space left on device; free space"):
         run(spark, tmp_path, j)
     assert both(spark, tmp_path) == before
