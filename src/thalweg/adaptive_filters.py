@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import Chosen, check_classified
 from thalweg.errors import PlanError
+from thalweg.given_predicate import ColumnLike, native_predicate
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.filter_plan import checked_classifiers
 from thalweg.plan.objective import Objective
-from thalweg.plan.predicate import ColumnLike
+from thalweg.plan.predicate import is_column
 from thalweg.plan.window import Length
 from thalweg.printable import printable
 from thalweg.report import Explanation, Report, Tally
@@ -141,7 +142,7 @@ def filters(
         "slice_rows": slice_rows, "seed": seed, "events": events, "on_error": on_error, "redact": redact,
         "time_limit": time_limit,
     }  # fmt: skip
-    plan = FilterPlan.of(predicates)
+    plan = FilterPlan.of(tuple(native_predicate(p) if is_column(p) else p for p in predicates))
     if classify_by is not None:
         plan = replace(plan, classify_by=checked_classifiers(classify_by))
     return Filters(plan, given)

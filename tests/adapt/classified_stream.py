@@ -13,10 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tests.optimizer.mesh.streams_of_classes import Stream
+from thalweg import predicate
 from thalweg.adapt import check_policy
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
 
 ROW_NS, CALL_NS = 20_000, 15_000

@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from thalweg import predicate
 from thalweg.adapt import Observation, Verdict, check_policy, make_policy
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.report.section import Section
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.loop_ledger import Work
