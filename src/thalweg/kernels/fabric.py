@@ -202,7 +202,7 @@ def _call(
 
 @lru_cache(maxsize=256)
 def call_order(routes: tuple[Order, ...]) -> Order:
-    """Return a sequence of operators that contains each route as a subsequence (a common supersequence), so that rows of
+    """Return a sequence of operators that contains each route as a subsequence (a common supersequence). So rows of
     different routes share calls.
 
     How: the routes are walked together. The next call is the next operator of some route; of these, the one that the
