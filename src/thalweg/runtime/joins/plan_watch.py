@@ -39,10 +39,10 @@ from thalweg.plan.objective import LEAST_CPU, Objective, objective_of
 from thalweg.runtime.joins.chart_lookup import ChartLookup
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_counts import Done, Estimating, JoinCounts, Pair, add_sample
+from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.plan_times import PlanTimes
-from thalweg.runtime.joins.rebuilt_join import rebuilt
 from thalweg.stats.decayed_mean import DecayedMean
 
 BUDGET = 0.01
@@ -429,3 +429,29 @@ def rebuild_ns(shape: Shape, numbers: JoinNumbers) -> float:
             if len(streams) > 1:
                 total += rows * (COSTS.results + values * COSTS.values_gathered)
     return total
+
+
+def rebuilt(loop: WindowedJoin, shape: Shape, rng: np.random.Generator) -> WindowedJoin:
+    """Return a loop of this shape, with the windows of another one, that continues where that one stopped.
+
+    Guarantee: the results of all further rows are the same. Rows, watermarks, counters, chunks for snapshots and what
+    was learned are passed on; kept sub-joins are built from the windows. The other loop must not be used any more. If
+    this fails, such as for lack of memory, it can continue.
+    Cost: storing all rows again, and joining those of the sub-joins.
+    """
+    binding = loop.binding
+    keeps_nothing = all(isinstance(part, str) for part in shape)
+    table_counts = {alias: loop.counts[alias] for alias in binding.plan.tables}
+    tables = {alias: binding.schemas[alias].empty_table() for alias in binding.plan.tables}
+    options = loop.options
+    new = make_join_loop(
+        binding, options, rng=rng, clock=loop.clock, tables=tables, shape=None if keeps_nothing else shape,
+        intake=loop.intake,
+    )  # fmt: skip
+    loop.counts.update(table_counts)
+    for alias in binding.plan.graph.aliases:
+        new.windows[alias].take_over(loop.contents(alias), loop.windows[alias].chunks)
+    for alias in new.streams:  # rows that had expired without being removed yet may have been left out
+        loop.counts[alias].expired += len(loop.windows[alias]) - len(new.windows[alias])
+    new.learn(loop.learned())
+    return new
