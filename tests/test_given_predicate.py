@@ -127,7 +127,7 @@ def test_a_column_has_the_functions_of_its_tree_and_not_of_its_text() -> None:
 def test_options_of_python_functions_are_refused_for_a_column() -> None:
     for wrong in ({"vectorized": True}, {"setup": dict}, {"profile": False}):
         with pytest.raises(PlanError, match="'large' is a Spark expression, which takes only name= and after="):
-            predicate(SIZE, name="large", **wrong)  # type: ignore[call-overload]
+            predicate(SIZE, name="large", **wrong)
     with pytest.raises(PlanError, match="takes only name= and after="):
         predicate(SIZE, "size")  # type: ignore[call-overload]
     with pytest.raises(PlanError, match="non-empty string"):

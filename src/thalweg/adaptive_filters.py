@@ -27,6 +27,7 @@ from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.local.filters import refuse_native
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.session_settings import session_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,7 +170,7 @@ class Filters(AdaptiveBase):
 
     def _settings(self, session: Any = None, *, look: bool = True) -> FilterSettings:
         """Return the settings in force. A policy that is set outside the code may ignore `classify_by`."""
-        return FilterSettings.in_force(self._given, session, look=look)
+        return FilterSettings.in_force(self._given, session_settings(session), look=look)
 
     def __call__(self, df: Any) -> Any:
         """Return the rows of a Spark DataFrame that pass.

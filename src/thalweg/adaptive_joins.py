@@ -22,6 +22,7 @@ from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.settings import policy_in_code
 from thalweg.runtime.sink.given_folder import given_folder, given_options
+from thalweg.runtime.spark.session_settings import session_settings
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 from thalweg.stats.declared_statistics import join_statistics
 
@@ -419,7 +420,9 @@ class Join(AdaptiveBase):
         results, given their columns; then the files are returned."""
         from thalweg.runtime.spark.joins.attach import attach
 
-        settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
+        settings = JoinSettings.in_force(
+            self._given, session_settings(_session_of(streams)), look=not self._was_attached
+        )
         self._was_attached = True
         sink = self._sink(settings.events)
         joined, fetch = attach(
@@ -506,7 +509,7 @@ class Join(AdaptiveBase):
         """Return the settings in force, and how these DataFrames will be joined; nothing runs."""
         from thalweg.runtime.spark.joins.attach import lay_out
 
-        settings = JoinSettings.in_force(self._given, _session_of(streams))
+        settings = JoinSettings.in_force(self._given, session_settings(_session_of(streams)))
         return settings, lay_out(self._classified(settings), settings, streams, self._statistics)
 
     def over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:

@@ -143,15 +143,16 @@ class AdaptSettings:
         )  # fmt: skip
 
     @classmethod
-    def in_force(cls, given: Mapping[str, Any], spark: Any = None, *, look: bool = True) -> Self:
+    def in_force(cls, given: Mapping[str, Any], conf: Mapping[str, str] | None = None, *, look: bool = True) -> Self:
         """Return the settings that apply now: the arguments, then the configuration of the Spark session if there is
-        one, then the environment. If `look` is true, warn once about each name that looks like a setting but is none,
-        and about each setting of a policy that the policy in force does not take.
+        one (`runtime/spark/session_settings.py`), then the environment. If `look` is true, warn once about each name
+        that looks like a setting but is none, and about each setting of a policy that the policy in force does not
+        take.
         """
+        conf = conf or {}
         if look:
-            _warn_of_unknown_settings(spark)
-        conf = _nowhere if spark is None else _configuration(spark)
-        return cls.resolve(given, conf, ignored=_warn_of_ignored if look else None)
+            _warn_of_unknown_settings(conf)
+        return cls.resolve(given, conf.get, ignored=_warn_of_ignored if look else None)
 
     @classmethod
     def resolve(
@@ -257,23 +258,6 @@ def _refuse_outside(conf: Callable[[str], str | None], environ: Mapping[str, str
                 )
 
 
-def _configuration(spark: Any) -> Callable[[str], str | None]:
-    """Return a function that looks up a key in the configuration of a Spark session. With Spark Connect every lookup is
-    a call to the server, so the whole configuration is fetched at once."""
-    if not hasattr(spark, "_jvm") and hasattr(spark.conf, "getAll"):
-        found: Mapping[str, str] = spark.conf.getAll
-        return found.get
-    return lambda key: spark.conf.get(key, None)
-
-
-def _names_in(conf: Any) -> Iterable[str]:
-    """Return the names in a session's configuration that start with `spark.thalweg.`. Classic Spark is asked for all
-    names in one call, because one call per name would take tens of milliseconds."""
-    if hasattr(conf, "_jconf"):
-        return re.findall(r"(?i)\bspark\.thalweg\.[^\s,\]]+", conf._jconf.getAllAsJava().keySet().toString())
-    return getattr(conf, "getAll", ())  # not every session can list its configuration
-
-
 def _spark_key(name: str) -> str:
     return f"{SPARK}{name}"
 
@@ -328,9 +312,8 @@ def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.enviro
 _WARNED: set[str] = set()
 
 
-def _warn_of_unknown_settings(spark: Any) -> None:
-    keys = () if spark is None else _names_in(spark.conf)
-    for sentence in unknown_settings(keys):
+def _warn_of_unknown_settings(conf: Mapping[str, str]) -> None:
+    for sentence in unknown_settings(conf):
         if sentence not in _WARNED:
             _WARNED.add(sentence)
             warn_user(sentence)

@@ -11,6 +11,7 @@ from thalweg.plan.nodes import Filter, subject
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.settings import DEAD_LETTER, FilterSettings
+from thalweg.runtime.spark.session_settings import session_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,9 @@ class QuerySettings:
     @classmethod
     def in_force(cls, given: Mapping[str, Any], spark: Any = None) -> QuerySettings:
         """Resolve the current settings. Raise a PlanError for what a filter or join of the query would refuse."""
-        join = JoinSettings.in_force(_taken_by(JoinSettings, given), spark)
-        filters = FilterSettings.in_force(_taken_by(FilterSettings, given), spark, look=False)
+        conf = session_settings(spark)
+        join = JoinSettings.in_force(_taken_by(JoinSettings, given), conf)
+        filters = FilterSettings.in_force(_taken_by(FilterSettings, given), conf, look=False)
         # a policy set by the configuration may not accept the profiling settings of the query, which are then left out
         of_policy = {name: join.of_policy.get(name) for name in SETTINGS if name in given}
         return cls(filters, join, {**given, **of_policy, "policy": join.policy, "redact": join.redact})
