@@ -213,13 +213,13 @@ def ticks(rows: int, step: float = 0.5, late: int = 0, begin: float = 0.0) -> pa
 
 
 def stocks(rows: int = 600) -> pa.Table:
-    """Prices of a few sectors."""
+    """Return prices of a few sectors."""
     n = np.arange(rows)
     return pa.table({"ts": ticks(rows), "sector": n % 7, "price": n * 37 % 100})
 
 
 def news(rows: int = 100, begin: float = 0.0) -> pa.Table:
-    """Fewer rows."""
+    """Return news of a few sectors, with fewer rows than prices."""
     return pa.table({"ts": ticks(rows, 3.0, begin=begin), "sector": np.arange(rows) % 11})
 
 
