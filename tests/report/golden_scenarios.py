@@ -125,6 +125,9 @@ def join_in_this_process(clock: DeclaredClock) -> str:
         printed.add(f"policy {policy if isinstance(policy, str) else policy.name}", repr(j))
         printed.add("rows", counted(j.over(**pieces(three_streams()))))
         printed.add_run(j)
+    trying = tw.join(CHAIN, 60, "t", 3, Trying, plan="multiway", seed=1, slice_rows=20, max_bytes=LIMIT)
+    printed.add("rows, with more switches than a record lists", counted(trying.over(**pieces(three_streams(9_000)))))
+    printed.add("report()", trying.report())
     with_table = tw.join(
         CHAIN + " AND a.id > b.id", {"a": 60, "b": 20}, {"a": "t", "b": "t"}, policy="static", seed=1,
         select=["a.id", "b.m", "c.*", "event_time"], max_bytes=LIMIT,
