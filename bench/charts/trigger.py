@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import thalweg as tw
 from bench.joins.spark.variants import IN_ROCKSDB
 from bench.rounds import progress
-from bench.spark_variants import session
+from bench.spark_session import session
 from thalweg.events import JoinObserved
 
 if TYPE_CHECKING:

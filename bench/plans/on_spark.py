@@ -31,7 +31,7 @@ from bench.plans.fan_out import FOUND, KEPT, ROWS, verdict_of_speed
 from bench.plans.measured import AGAIN
 from bench.plans.shapes import MULTIWAY
 from bench.rounds import progress
-from bench.spark_variants import session
+from bench.spark_session import session
 from thalweg.plan.join_graph import JoinGraph
 
 BATCH_ROWS, PARTNERS, FASTER = 300_000, 300, 2.5

@@ -44,7 +44,7 @@ from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import TIMES_TODAY, beyond_noise
 from bench.joins.spark.variants import FILES, IN_ROCKSDB, VARIANTS, SparkVariant, ours
 from bench.rounds import WrongResultError, progress
-from bench.spark_variants import session
+from bench.spark_session import session
 
 SCENARIOS = (STAR_FILES, CHAIN_FILES, SMALL_FILES)
 TARGETS = {STAR_FILES: TIMES_TODAY, CHAIN_FILES: TIMES_TODAY}
