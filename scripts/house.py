@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import thalweg as tw
 from bench import walk
@@ -172,7 +172,7 @@ def _lines_of(node: ast.stmt | ast.expr) -> set[int]:
     return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
-def _is_text(node: ast.AST) -> bool:
+def _is_text(node: ast.AST) -> TypeGuard[ast.Expr]:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import walk
 from scripts import house
 from scripts.house import Figure, code_and_docstrings, parameters
 
@@ -61,14 +62,14 @@ def test_records_and_sections_are_found_in_all_modules() -> None:
 def test_a_figure_beyond_its_limit_fails_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(house.walk, "walks", lambda names: [("join", ("one", "two"))])
+    monkeypatch.setattr(walk, "walks", lambda names: [("join", ("one", "two"))])
     monkeypatch.setattr(
         house, "FIGURES", {Figure("lines", 3, 2): lambda _: 3, Figure("%", 18, 18, True): lambda _: 18.5}
     )
     assert house.main([]) == 0
-    _head, lines, _percent, walk = capsys.readouterr().out.splitlines()
+    _head, lines, _percent, walked = capsys.readouterr().out.splitlines()
     assert lines.split() == ["lines", "3", "3", "2"]
-    assert walk.split()[-3:] == ["2", str(house.walk.LIMITS["join"]), str(house.walk.TARGETS["join"])]
+    assert walked.split()[-3:] == ["2", str(walk.LIMITS["join"]), str(walk.TARGETS["join"])]
     monkeypatch.setattr(house, "FIGURES", {Figure("%", 18, 18, True): lambda _: 17.9})
     assert house.main(["--no-walks"]) == 1
     assert "17.9" in capsys.readouterr().out
