@@ -39,8 +39,8 @@ class A:
 
 
 @pytest.mark.parametrize(("figure", "count"), house.FIGURES.items(), ids=lambda each: getattr(each, "name", ""))
-def test_a_figure_is_within_its_limit(figure: Figure, count: Callable[[Path], float]) -> None:
-    value = count(house.ROOT)
+def test_a_figure_is_within_its_limit(figure: Figure, count: Callable[[], float]) -> None:
+    value = count()
     assert figure.kept(value), value
 
 
@@ -63,13 +63,11 @@ def test_a_figure_beyond_its_limit_fails_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(walk, "walks", lambda names: [("join", ("one", "two"))])
-    monkeypatch.setattr(
-        house, "FIGURES", {Figure("lines", 3, 2): lambda _: 3, Figure("%", 18, 18, True): lambda _: 18.5}
-    )
+    monkeypatch.setattr(house, "FIGURES", {Figure("lines", 3, 2): lambda: 3, Figure("%", 18, 18, True): lambda: 18.5})
     assert house.main([]) == 0
     _head, lines, _percent, walked = capsys.readouterr().out.splitlines()
     assert lines.split() == ["lines", "3", "3", "2"]
     assert walked.split()[-3:] == ["2", str(walk.LIMITS["join"]), str(walk.TARGETS["join"])]
-    monkeypatch.setattr(house, "FIGURES", {Figure("%", 18, 18, True): lambda _: 17.9})
+    monkeypatch.setattr(house, "FIGURES", {Figure("%", 18, 18, True): lambda: 17.9})
     assert house.main(["--no-walks"]) == 1
     assert "17.9" in capsys.readouterr().out
