@@ -12,6 +12,7 @@ from bench import checkouts
 ROOT = Path(checkouts.__file__).resolve().parent.parent
 
 
+@pytest.mark.benchmark
 def test_a_quick_run_has_a_line_per_scenario_and_policy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

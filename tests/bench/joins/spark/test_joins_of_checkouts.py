@@ -18,6 +18,7 @@ from bench.joins.spark import checkouts
 from bench.joins.spark.agenda import CHAIN_FILES, STAR_FILES
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_quick_run_has_a_line_per_process(
