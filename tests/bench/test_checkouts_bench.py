@@ -34,6 +34,7 @@ checkout_work.main()
 """
 
 
+@pytest.mark.benchmark
 def test_a_quick_run_has_a_line_for_everything_that_is_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 def test_a_quick_run_tells_queries_comparisons_and_targets(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -52,6 +53,7 @@ def test_a_quick_run_tells_queries_comparisons_and_targets(
     assert targets == {"planning": 20.0, "filters": 1.02, "join": 1.02, "native": 1.03}
 
 
+@pytest.mark.benchmark
 def test_other_rows_end_it(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

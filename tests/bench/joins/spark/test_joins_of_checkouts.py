@@ -20,6 +20,7 @@ from bench.joins.spark.agenda import AGENDA
 from bench.joins.spark.checkout_work import MAKE
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_quick_run_has_a_line_per_scenario(
