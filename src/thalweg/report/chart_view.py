@@ -53,7 +53,7 @@ def chart_of(
             "because the others are tables; use explain(), which compares the plans"
         )
     if k is None:
-        k = settings.profile.chart_parts if isinstance(settings.profile, ChartSettings) else PARTS
+        k = settings.profile.parts if isinstance(settings.profile, ChartSettings) else PARTS
     chart = make_chart(estimates, objective_of(settings.objective), k, ranges=ranges, max_bytes=limit)
     expected = {alias: estimates.quantities["rate", alias].value for alias in estimates.streams}
     last = report.sections[-1].plans if report.sections else None

@@ -19,12 +19,12 @@ from thalweg.adapt import (
     Chosen,
     Observation,
     Policy,
+    PolicyChoice,
     ProfilingRequest,
     Verdict,
-    check_policy,
     make_policy,
     policy_name,
-    takes,
+    setting_names,
 )
 from thalweg.adapt.registry import policy_class
 from thalweg.errors import PlanError
@@ -59,11 +59,11 @@ class Example:
     def settings(self) -> dict[str, Any]:
         """Return settings with which the policy acts on the few rows of an example, if it takes them."""
         small = {"p": 0.5, "profile_window": 60, "alpha": 0.9}
-        return {name: value for name, value in small.items() if name in takes(self.policy)}
+        return {name: value for name, value in small.items() if name in setting_names(self.policy)}
 
     def fresh(self, pipeline: Pipeline, seed: int = 1) -> Policy:
         """Return a new policy object without the wrapper that a loop puts around a user's own policy."""
-        settings = check_policy(self.policy, **self.settings())
+        settings = PolicyChoice(self.policy, self.settings()).settings
         made: Policy = policy_class(self.policy)(pipeline, settings, np.random.default_rng(seed))
         return made
 
@@ -76,7 +76,7 @@ class Example:
 def has_a_name_and_settings(example: Example) -> None:
     """The class can be given as `policy=`, and its defaults are settings that it takes."""
     cls = policy_class(example.policy)
-    found, defaults = check_policy(example.policy), getattr(cls, "defaults", None)
+    found, defaults = PolicyChoice(example.policy).settings, getattr(cls, "defaults", None)
     example.expect(found == defaults, f"has the defaults {defaults!r}, but gets {found!r} without arguments")
     policy = example.fresh(Pipeline(("a", "b")))
     example.expect(
@@ -277,7 +277,7 @@ def returns_snapshots_that_do_not_change(example: Example) -> None:
 def refuses_snapshots_of_other_policies(example: Example) -> None:
     """In a loop, a snapshot of another policy or of other filters raises a PlanError with the policy's name."""
     pipeline = Pipeline(("a", "b", "c"))
-    settings = check_policy(example.policy, **example.settings())
+    settings = PolicyChoice(example.policy, example.settings()).settings
     policy = make_policy(example.policy, pipeline, settings, np.random.default_rng(1))
     snapshot = policy.snapshot()
     guarded = Pipeline(("a", "b", "c"), guards=((), (0,), ()))

@@ -31,7 +31,7 @@ def chart_before_start(estimates: JoinEstimates, settings: JoinSettings, max_byt
     if not isinstance(made, ChartSettings) or not settings.can_change(estimates.graph) or estimates.unknown:
         return None
     limit = settings.max_bytes or max_bytes
-    return make_chart(estimates, objective_of(settings.objective), made.chart_parts, max_bytes=limit)
+    return make_chart(estimates, objective_of(settings.objective), made.parts, max_bytes=limit)
 
 
 @dataclass

@@ -93,4 +93,4 @@ class JoinSettings(AdaptSettings):
         """Return the options for a loop of the join. `max_bytes`: the limit if these settings do not have one.
         `chosen`: whether the plan can change, and is changed when kept sub-joins need too much memory."""
         limits = JoinLimits(self.max_matches, self.max_bytes or max_bytes, in_buckets, inner=not chosen)
-        return JoinOptions(self.policy, self.profile, self.slice_rows, limits, self.redact, snapshots)
+        return JoinOptions(self.policy.kind, self.profile, self.slice_rows, limits, self.redact, snapshots)
