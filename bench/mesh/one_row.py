@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import thalweg as tw
 from bench.mesh.classed import Classed
 from bench.mesh.contenders import AUTO, EDDY, EDDY_ONE_ROW, Contender
 from bench.mesh.counted import counting, counts_of
@@ -23,7 +24,6 @@ from bench.mesh.drawn import classes
 from bench.mesh.measured import Batches, batches_of
 from bench.rounds import Trial, Variant, interleave, seconds
 from bench.scenario import BATCH_ROWS
-from thalweg.adapt import check_policy
 from thalweg.kernels.filter_chain import FilterChain
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
@@ -57,7 +57,7 @@ def run_loop(classed: Classed, contender: Contender, batches: Batches, seed: int
     assert checks is not None, "predicates of drawn scenarios take arrays"
     plan = FilterPlan.of(tuple(check.predicate() for check in checks))
     chain = FilterChain(plan, time.perf_counter_ns, cpu_clock=time.thread_time_ns)
-    options = LoopOptions(contender.policy, check_policy(contender.policy, **contender.given))
+    options = LoopOptions(contender.policy, tw.policy(contender.policy, **contender.given).settings)
     loop = make_filter_loop(chain, options, np.random.default_rng(seed))
     kept, ids = 0, 0
     wall, cpu = time.perf_counter(), time.process_time()

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt import Observation, Verdict, check_policy, make_policy
+import thalweg as tw
+from thalweg.adapt import Observation, Verdict, make_policy
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, predicate
@@ -62,7 +63,7 @@ class VirtualStream:
             )
         )
         rng = np.random.default_rng(seed)
-        self.policy = make_policy(policy, plan.pipeline, check_policy(policy, **settings), rng)
+        self.policy = make_policy(policy, plan.pipeline, tw.policy(policy, **settings).settings, rng)
         update = self.policy.update
 
         def timed(seen: Observation) -> Verdict | None:

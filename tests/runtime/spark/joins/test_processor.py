@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark import cloudpickle
 
+import thalweg as tw
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
@@ -34,7 +35,7 @@ print(sorted(name for name in ("thalweg", "numba", "pandas", "pyarrow") if name 
 def test_the_states_of_an_operator_are_known_without_an_import(tmp_path: Path) -> None:
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA})
-    task = JoinTask(binding, JoinSettings(policy="static"), (0,), Partitioning.of(plan.graph), "join", {})
+    task = JoinTask(binding, JoinSettings(tw.policy("static")), (0,), Partitioning.of(plan.graph), "join", {})
     file = tmp_path / "operator.pickle"
     file.write_bytes(cloudpickle.dumps(JoinProcessor(task)))  # type: ignore[no-untyped-call]
     command = [sys.executable, "-c", ASKED, str(file)]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
+import thalweg as tw
 from tests.runtime.joins.dict_chunks import DictChunks
 from thalweg.errors import CheckpointError
 from thalweg.plan.join_plan import JoinPlan
@@ -66,7 +67,7 @@ def task() -> Iterator[JoinTask]:
     bucket_round._TASKS.clear()
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA})
-    yield JoinTask(binding, JoinSettings(policy="static"), (0,), Partitioning.of(plan.graph), "join", {})
+    yield JoinTask(binding, JoinSettings(tw.policy("static")), (0,), Partitioning.of(plan.graph), "join", {})
     bucket_round._WARM.clear()
 
 
