@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import PolicyLike, check_classified
-from thalweg.deprecated import current_arguments, warn_renamed_method
 from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.filter_plan import checked_classifiers
@@ -128,7 +127,7 @@ def filters(
     plan = FilterPlan.of(predicates)
     if classify_by is not None:
         plan = replace(plan, classify_by=checked_classifiers(classify_by))
-    return Filters(plan, current_arguments(given))
+    return Filters(plan, given)
 
 
 class Filters(AdaptiveBase):
@@ -243,11 +242,6 @@ class Filters(AdaptiveBase):
         [Row(code='x7')]
         """
         return self.attached(df, Wanted.FAILED, column)
-
-    def errors(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
-        """Deprecated: the old name of :meth:`failed`."""
-        warn_renamed_method("errors")
-        return self.failed(df, column)
 
     def attached(self, df: Any, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Any:
         """Return what a call, `tagged` or `failed` returns, depending on `wanted`."""
@@ -364,13 +358,6 @@ class Filters(AdaptiveBase):
         [['x7']]
         """
         return self._over(batches, Wanted.FAILED, column)
-
-    def errors_over(
-        self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
-    ) -> Iterator[pa.RecordBatch]:
-        """Deprecated: the old name of :meth:`failed_over`."""
-        warn_renamed_method("errors_over")
-        return self.failed_over(batches, column)
 
     def _over(
         self,

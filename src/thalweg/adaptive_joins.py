@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import PolicyLike, check_classified, classifies
-from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
 from thalweg.plan.join_plan import JoinPlan
@@ -194,7 +193,7 @@ def join(
         "buckets": buckets, "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
         "slice_rows": slice_rows, "seed": seed, "events": events, "redact": redact,
     }  # fmt: skip
-    return Join(joined, current_arguments(given), join_statistics(statistics, joined))
+    return Join(joined, given, join_statistics(statistics, joined))
 
 
 class Join(AdaptiveBase):

@@ -17,7 +17,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from thalweg.deprecated import current_name
 from thalweg.errors import ThalwegError
 from thalweg.events.record_check import wrong_with
 from thalweg.events.records import (
@@ -57,8 +56,6 @@ def from_json(line: str) -> Record:
         values = json.loads(line)
         kind = _KINDS[values.pop("event")]
         known = {f.name for f in fields(kind)}
-        if isinstance(values.get("policy"), str):
-            values["policy"] = current_name("policy", values["policy"])
         if kind is PlanObserved:
             values = _as_counts(values)
         record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})

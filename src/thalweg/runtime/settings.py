@@ -15,7 +15,6 @@ from typing import Any, Self
 
 from thalweg.adapt import POLICIES, Chosen, PolicyChoice, Settings, chosen, setting_names
 from thalweg.adapt.policy_text import read_policy, shown
-from thalweg.deprecated import current_policy, old_names, refuse_both, warn_deprecated
 from thalweg.errors import PlanError, nearest, warn_user
 from thalweg.given_path import given_path
 
@@ -173,8 +172,6 @@ class AdaptSettings:
             if found is not None:
                 where, text = found
                 sources[name] = f"{where}={shown(text)}"
-                if name == "policy":
-                    text = current_policy(text.strip(), f"{where}=")
                 values[name] = _parse(name, sources[name], text)
         _refuse_outside(conf, environ)
         if BUDGET in values and not _budget_applies(values.get("policy", AUTO), sources):
@@ -274,19 +271,10 @@ def _variable(name: str) -> str:
 def _outside(
     name: str, spelled: Callable[[str], str], look_up: Callable[[str], str | None]
 ) -> tuple[str, str] | None:  # fmt: skip
-    """Return the key under which a setting is set in one place, and its text; None if it is not set there. A deprecated
-    name is accepted with a warning."""
-    new = spelled(name)
-    found = [(key, text) for key in (new, *map(spelled, old_names("setting", name))) if (text := look_up(key))]
-    found = [(key, text) for key, text in found if text.strip()]  # empty is unset
-    if not found:
-        return None
-    key, text = found[0]
-    if len(found) > 1:
-        refuse_both(found[1][0], new)
-    if key != new:
-        warn_deprecated(key, new)
-    return key, text
+    """Return the key under which a setting is set in one place, and its text; None if it is not set there."""
+    key = spelled(name)
+    text = look_up(key)
+    return (key, text) if text and text.strip() else None  # empty is unset
 
 
 def _parse(name: str, where: str, text: str) -> Any:

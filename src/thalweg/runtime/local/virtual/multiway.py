@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from thalweg.adapt import PolicyLike, chosen
 from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
-from thalweg.deprecated import current_policy
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree
@@ -102,7 +101,7 @@ class MultiwayJoin(PricedOperator):
         aliases = self.plan.graph.aliases
         read = read_by(aliases, reads)
         check_costs(costs)
-        self._policy = chosen(current_policy(policy))
+        self._policy = chosen(policy)
         self._options = with_priced_probes(JoinOptions(self._policy.kind, self._policy.settings), aliases, costs.probe)
         self._joining = Joining(self._make, name=name, reads=read)
         super().__init__(self._joining, (costs.move, costs.hash, costs.handling), costs.result)

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from thalweg.adapt import PolicyLike, chosen
 from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
-from thalweg.deprecated import current_policy
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
 from thalweg.kernels.columns import Columns, RowNumbers
@@ -98,7 +97,7 @@ class Selection(PricedOperator):
             raise PlanError(f"reads={reads!r}: must be the name of a source or of an operator")
         check_costs(costs)
         self.plan = FilterPlan(predicates)
-        self._policy = chosen(current_policy(policy))
+        self._policy = chosen(policy)
         options = LoopOptions(self._policy.kind, self._policy.settings)
         self._filtering = Filtering(
             self.plan, priced_loops(self.plan, options, costs.predicate), name=name, reads=reads
