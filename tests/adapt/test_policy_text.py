@@ -167,7 +167,7 @@ def test_a_choice_is_taken_wherever_a_name_is() -> None:
     choice = tw.policy("mesh", routes=4)
     assert repr(choice) == "tw.policy('mesh', routes=4)"
     assert chosen(choice) is choice
-    rows = tw.filters(tw.predicate(len, "x"), tw.predicate(len, "y"), policy=choice)
+    rows = tw.filters(tw.predicate(len, "x"), policy=choice)
     assert rows._settings().policy is choice
     assert tw.join("a.k = b.k", "1 s", "t", policy=choice)._given["policy"] is choice
 
