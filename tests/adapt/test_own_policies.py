@@ -109,6 +109,28 @@ def test_its_settings_are_the_fields_of_its_defaults() -> None:
         tw.filters(*chain(), policy=tw.policy(Plain, p=0.5))
 
 
+def test_what_its_settings_raise_is_reported_with_its_name() -> None:
+    @dataclass(frozen=True)
+    class Picky:
+        patience: int = 2
+
+        def __post_init__(self) -> None:
+            if self.patience > 9:
+                raise ValueError("nobody waits so long")
+            if self.patience < 1:
+                raise tw.PlanError(f"patience={self.patience}: must be 1 or more")
+
+    picky = type("Waiting", (Forward,), {"name": "waiting", "defaults": Picky()})
+    with pytest.raises(tw.PlanError, match=r"^policy 'waiting': patience=0: must be 1 or more$"):
+        tw.policy(picky, patience=0)
+    with pytest.raises(
+        tw.PlanError, match=r"^policy 'waiting' cannot have the settings .*'patience': 10.*: ValueError: no"
+    ):
+        tw.policy(picky, patience=10)
+    assert repr(tw.policy(picky, patience=9)) == "tw.policy(Waiting, patience=9)"
+    assert tw.policy(picky, patience=9).text == "waiting(patience=9)"
+
+
 def test_without_a_name_it_is_shown_by_the_name_of_its_class() -> None:
     class Mine(Forward):
         name: ClassVar[Any] = None

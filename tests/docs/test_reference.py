@@ -48,7 +48,8 @@ RETURNED = {
     "functions and methods return them, and the examples are there": {
         "ChartView", "ContinuousQuery", "Explanation", "FilterRound", "Filters", "Join", "JoinReport", "JoinSection",
         "NativePredicate", "Objective", "PolicyChoice", "Predicate", "PredicateReport", "QueryReport", "QueryRounds",
-        "Report", "RoundsReport", "Sample", "Section", "Session", "StreamReport", "SwitchReport", "TableReport", "Trace",
+        "Report", "RoundsReport", "Sample", "Section", "Session", "StreamReport", "SwitchReport", "TableReport",
+        "Trace",
     },
     "`read` and `events` return them": {
         "BatchTimed", "JoinObserved", "NativeObserved", "Observed", "PlanObserved", "Skipped", "Switched",
