@@ -40,7 +40,7 @@ class PolicyChoice:
         >>> policy("mesh", routes=4).text, policy("auto").text
         ('mesh(routes=4)', 'auto')
         """
-        return as_text(self.name, dict(self.given))
+        return as_text(self.name, self.given)
 
     def __repr__(self) -> str:
         kind = repr(self.kind) if isinstance(self.kind, str) else self.kind.__name__
@@ -101,20 +101,25 @@ def chosen(given: PolicyLike) -> PolicyChoice:
     return PolicyChoice(name, settings)
 
 
-def _settings(kind: Chosen, given: Mapping[str, Any]) -> Settings | None:
-    """Return the settings with which a policy will run. Raise a PlanError for a setting that the policy does not have,
-    and for a value that is not possible."""
-    names, what = setting_names(kind), f"policy {policy_name(kind)!r}"
+def check_names(kind: Chosen, given: Mapping[str, Any]) -> None:
+    """Raise a PlanError that lists the settings of a policy if one that is given is not among them."""
+    names = setting_names(kind)
     for name, value in given.items():
         if name not in names:
-            there_are = f"it has {listed(names)}" if names else "it takes none"
-            raise PlanError(f"{what} has no setting {name}={value!r}{nearest(name, names)}; {there_are}")
+            what = f"policy {policy_name(kind)!r} has no setting {name}={value!r}{nearest(name, names)}"
+            raise PlanError(f"{what}; it {f'has {listed(names)}' if names else 'takes none'}")
+
+
+def _settings(kind: Chosen, given: Mapping[str, Any]) -> Settings | None:
+    """Return the settings with which a policy will run. Raise a PlanError for a name or value that is not possible."""
+    check_names(kind, given)
     defaults: Settings | None = getattr(policy_class(kind), "defaults", None)
     if defaults is None:
         return None
     try:
         return replace(defaults, **given)
     except PlanError as error:
-        raise PlanError(f"{what}: {error}") from None
+        raise PlanError(f"policy {policy_name(kind)!r}: {error}") from None
     except Exception as error:  # the dataclass of a user's own policy
-        raise PlanError(f"{what} cannot have the settings {dict(given)!r}: {error_text(error)}") from cause_of(error)
+        what = f"policy {policy_name(kind)!r} cannot have the settings {dict(given)!r}"
+        raise PlanError(f"{what}: {error_text(error)}") from cause_of(error)

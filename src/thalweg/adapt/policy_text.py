@@ -17,17 +17,20 @@ thalweg.errors.PlanError: expected '=' at character 13, before '4)'; write it as
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
 from thalweg.errors import PlanError
 
 MOST_CHARACTERS = 1_000
 SHOWN = 20
 """The characters that an error shows of what it did not expect."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_INTEGER = re.compile(r"[+-]?[0-9]+(?![0-9.eE])")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_TEXT = re.compile(r"""'[^'\\]*'|"[^"\\]*\"""")
+_NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_-]*)\s*")
+_OPEN, _CLOSE, _EQUALS, _COMMA = (re.compile(rf"({sign})\s*") for sign in (r"\(", r"\)", "=", ","))
+_END = re.compile(r"(\Z)")
+_VALUE = re.compile(
+    r"""([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|'[^'\\]*'|"[^"\\]*"|(?:True|False|None)\b)\s*"""
+)
 _WORDS = {"True": True, "False": False, "None": None}
 
 
@@ -38,7 +41,23 @@ def read_policy(text: str) -> tuple[str, dict[str, Any]]:
     """
     if len(text) > MOST_CHARACTERS:
         raise PlanError(f"the text of a policy has {len(text):,} characters; at most {MOST_CHARACTERS:,} are possible")
-    return (text, {}) if "(" not in text else _Reader(text).policy()
+    if "(" not in text:
+        return text, {}
+    name, at = _take(_NAME, text, 0, "the name of a policy")
+    _, at = _take(_OPEN, text, at, "'('")
+    settings: dict[str, Any] = {}
+    while not _CLOSE.match(text, at):
+        place, (key, at) = at + 1, _take(_NAME, text, at, "the name of a setting or ')'")
+        if key in settings:
+            raise PlanError(f"{key} is given twice, again at character {place}; leave one of them out")
+        _, at = _take(_EQUALS, text, at, "'='")
+        value, at = _take(_VALUE, text, at, "a number, a text in quotes, True, False or None")
+        settings[key] = _value_of(value)
+        if not _CLOSE.match(text, at):
+            _, at = _take(_COMMA, text, at, "',' or ')'")
+    _, at = _take(_CLOSE, text, at, "')'")
+    _take(_END, text, at, "the end")
+    return name, settings
 
 
 def shown(text: str) -> str:
@@ -46,7 +65,7 @@ def shown(text: str) -> str:
     return repr(text) if len(text) <= MOST_CHARACTERS else f"{text[:SHOWN]!r}..."
 
 
-def as_text(name: str, settings: dict[str, Any]) -> str:
+def as_text(name: str, settings: Mapping[str, Any]) -> str:
     """Return a policy and its settings as the text that is read as them.
 
     >>> as_text("mesh", {"routes": 4, "search": "sa"}), as_text("auto", {})
@@ -55,77 +74,27 @@ def as_text(name: str, settings: dict[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={_written(value)}' for key, value in settings.items())})" if settings else name
 
 
+def _take(pattern: re.Pattern[str], text: str, at: int, expected: str) -> tuple[str, int]:
+    """Return what a pattern matches at a place, and the place after it and its blanks."""
+    if (found := pattern.match(text, at)) is not None:
+        return found[1], found.end()
+    rest = text[at:]
+    before = repr(rest) if len(rest) <= SHOWN else f"{rest[:SHOWN]!r}..."
+    where = f"character {at + 1}, before {before}" if rest else "the end"
+    raise PlanError(f"expected {expected} at {where}; write it as in mesh(routes=4, search='sa')")
+
+
+def _value_of(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] in "'\"":
+        return text[1:-1]
+    return float(text) if {*text} & {*".eE"} else int(text)
+
+
 def _written(value: Any) -> str:
     """Return a value as text. Types that are derived from a number, as NumPy's are, have a longer `repr`."""
     for kind in (int, float, str):
         if isinstance(value, kind) and not isinstance(value, bool):
             return kind.__repr__(value)
     return repr(value)
-
-
-class _Reader:
-    """Reads one text from left to right."""
-
-    def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
-
-    def policy(self) -> tuple[str, dict[str, Any]]:
-        name, settings = self._name("the name of a policy"), dict[str, Any]()
-        self._sign("(")
-        while not self._next(")"):
-            at, key = self._at + 1, self._name("the name of a setting or ')'")
-            if key in settings:
-                raise PlanError(f"{key} is given twice, again at character {at}; leave one of them out")
-            self._sign("=")
-            settings[key] = self._value()
-            if not self._next(")"):
-                self._sign(",", "',' or ')'")
-        self._sign(")")
-        if self._at < len(self._text):
-            self._refuse("the end")
-        return name, settings
-
-    def _name(self, expected: str) -> str:
-        return self._take(_NAME) or self._refuse(expected)
-
-    def _value(self) -> Any:
-        if (found := self._take(_INTEGER)) is not None:
-            return int(found)
-        if (found := self._take(_NUMBER)) is not None:
-            return float(found)
-        if (found := self._take(_TEXT)) is not None:
-            return found[1:-1]
-        before = self._at
-        if (found := self._take(_NAME)) in _WORDS:
-            return _WORDS[found]
-        self._at = before
-        self._refuse("a number, a text in quotes, True, False or None")
-
-    def _next(self, sign: str) -> bool:
-        return self._text.startswith(sign, self._at)
-
-    def _sign(self, sign: str, expected: str = "") -> None:
-        if not self._next(sign):
-            self._refuse(expected or repr(sign))
-        self._at += len(sign)
-        self._skip()
-
-    def _take(self, pattern: re.Pattern[str]) -> str | None:
-        """Take what matches here, and the blanks after it."""
-        self._skip()
-        found = pattern.match(self._text, self._at)
-        if found is None:
-            return None
-        self._at = found.end()
-        self._skip()
-        return found[0]
-
-    def _skip(self) -> None:
-        while self._text[self._at : self._at + 1].isspace():
-            self._at += 1
-
-    def _refuse(self, expected: str) -> NoReturn:
-        rest = self._text[self._at :]
-        before = repr(rest) if len(rest) <= SHOWN else f"{rest[:SHOWN]!r}..."
-        where = f"character {self._at + 1}, before {before}" if rest else "the end"
-        raise PlanError(f"expected {expected} at {where}; write it as in mesh(routes=4, search='sa')")

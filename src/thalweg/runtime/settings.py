@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from thalweg.adapt import POLICIES, Chosen, PolicyChoice, Settings, chosen, setting_names
+from thalweg.adapt.policy_choice import check_names
 from thalweg.adapt.policy_text import read_policy, shown
 from thalweg.errors import PlanError, nearest, warn_user
 from thalweg.given_path import given_path
@@ -92,10 +93,11 @@ class AdaptSettings:
     message of an exception, which may contain one. Only the types of exceptions are shown."""
 
     def __post_init__(self) -> None:
-        if self.budget is not None and BUDGET in self.policy.given:
-            raise PlanError(
-                f"policy {self.policy.text!r} has a budget already; leave budget={self.budget!r} out, or the policy's"
-            )
+        if self.budget is not None:
+            check_names(self.policy.kind, {BUDGET: self.budget})
+            if BUDGET in self.policy.given:
+                what = f"policy {self.policy.text!r} has a budget already"
+                raise PlanError(f"{what}; leave budget={self.budget!r} out, or the policy's")
         _ = self.profile
         rows = self.slice_rows
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
@@ -119,11 +121,8 @@ class AdaptSettings:
     @property
     def profile(self) -> Settings | None:
         """All settings of the policy; None if it takes none."""
-        if self.budget is None:
-            return self.policy.settings
-        if self.policy.settings is None or BUDGET not in setting_names(self.policy.kind):
-            return PolicyChoice(self.policy.kind, {BUDGET: self.budget}).settings  # refuses the budget
-        return replace(self.policy.settings, **{BUDGET: self.budget})
+        settings = self.policy.settings
+        return settings if settings is None or self.budget is None else replace(settings, **{BUDGET: self.budget})
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

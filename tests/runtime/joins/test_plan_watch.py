@@ -578,7 +578,7 @@ def test_no_watch_where_there_is_nothing_to_choose() -> None:
 
     assert watched(ON) is not None
     assert watched(ON, plan="multiway") is None
-    assert watched(ON, policy="static") is None
+    assert watched(ON, policy=tw.policy("static")) is None
     assert watched("a.k = b.k") is None
     assert watched(" AND ".join(f"a.k = s{n}.k" for n in range(11))) is not None
     assert watched(" AND ".join(f"a.k = s{n}.k" for n in range(12))) is None
