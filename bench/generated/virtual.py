@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+import thalweg as tw
 from bench.generated.ledger import Ledger, Stopped
 from bench.generated.outcome import Outcome, WrongRowsError
 from bench.generated.prices import AUTO, DECISION, UPDATE
 from bench.generated.spec import Chain, Order, as_written
 from thalweg import predicate
-from thalweg.adapt import check_policy, make_policy
+from thalweg.adapt import make_policy
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
@@ -129,7 +130,7 @@ def virtual_loop(
         )
     )
     rng = np.random.default_rng(seed)
-    made: Any = make_policy(policy, plan.pipeline, check_policy(policy), rng)
+    made: Any = make_policy(policy, plan.pipeline, tw.policy(policy).settings, rng)
     price_updates(made, clock)
     return FilterLoop(FilterChain(plan, clock, cpu_clock=clock.cpu), made, rng)
 

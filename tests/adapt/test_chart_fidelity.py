@@ -68,7 +68,7 @@ def working(seen: Observation, ns: int = MANY_S) -> Observation:
 
 
 def test_rounds_and_moves_are_counted() -> None:
-    policy = Chart(Pipeline(("a", "b")), ChartSettings(chart_rounds=1))
+    policy = Chart(Pipeline(("a", "b")), ChartSettings(rounds=1))
     for seed in range(3):
         policy.update(working(observed([0.15, 0.85], [100.0, 100.0], seed, rows=600)))
     policy.update(working(observed([0.85, 0.15], [100.0, 100.0], 3, rows=600)))
@@ -94,7 +94,7 @@ def test_the_order_in_force_is_judged_by_what_was_observed(monkeypatch: pytest.M
         return judged(times, order, shares, rows)
 
     monkeypatch.setattr(chart, "judged", kept)
-    policy = Chart(Pipeline(("a", "b")), ChartSettings(chart_decay=0.0, chart_threshold=1e9))
+    policy = Chart(Pipeline(("a", "b")), ChartSettings(decay=0.0, threshold=1e9))
     drawn = [observed([0.1, 0.8], [100.0, 100.0], 1, rows=900), observed([0.8, 0.1], [100.0, 100.0], 2, rows=900)]
     in_force = []
     for each in drawn:

@@ -76,7 +76,7 @@ def test_tickets_are_drops_per_ns_and_fade() -> None:
 def test_decisions_are_counted_by_batch_of_rows(batch: int) -> None:
     rows = 2_800
     everything = Stream({}, np.ones((rows, 3)), np.zeros(rows, np.int64), np.ones((1, 3)))
-    done = run("eddy", everything, eddy_batch=batch)
+    done = run("eddy", everything, batch=batch)
     work = done.loop.take_work()
     assert all(done.kept)
     assert work.decisions == 2 * rows // batch, "of three filters, and then of two"
@@ -91,7 +91,7 @@ def test_decisions_are_counted_by_batch_of_rows(batch: int) -> None:
 
 def test_a_longer_slice_is_cut_into_rusters() -> None:
     rows = stream("classes", 1_000, seed=2)
-    done = run("eddy", rows, slice_rows=1_000, eddy_batch=10)
+    done = run("eddy", rows, slice_rows=1_000, batch=10)
     assert done.kept == rows.passes.all(axis=1).tolist()
     assert done.loop.work.routes is not None
     assert done.loop.work.routes.rows == [1_000]

@@ -117,7 +117,7 @@ def test_a_decision_is_for_as_many_rows_of_one_class_as_asked(
     draw = fabric._drawn
     monkeypatch.setattr(fabric, "_drawn", drawn)
     rows = stream(name, 20_000, seed=7)
-    done = run("eddy-cbr", rows, eddy_batch=batch)
+    done = run("eddy-cbr", rows, batch=batch)
     assert done.kept == rows.passes.all(axis=1).tolist()
     assert sum(first_decisions) == 20_000
     assert max(first_decisions) <= batch

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+import thalweg as tw
 from thalweg import predicate
-from thalweg.adapt import Observation, Verdict, check_policy, make_policy
+from thalweg.adapt import Observation, Verdict, make_policy
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
@@ -63,7 +64,7 @@ class VirtualStream:
             )
         )
         rng = np.random.default_rng(seed)
-        self.policy = make_policy(policy, plan.pipeline, check_policy(policy, **settings), rng)
+        self.policy = make_policy(policy, plan.pipeline, tw.policy(policy, **settings).settings, rng)
         update = self.policy.update
 
         def timed(seen: Observation) -> Verdict | None:

@@ -47,8 +47,9 @@ INTERNAL = {
 RETURNED = {
     "functions and methods return them, and the examples are there": {
         "ChartView", "ContinuousQuery", "Explanation", "FilterRound", "Filters", "Join", "JoinReport", "JoinSection",
-        "NativePredicate", "Objective", "Predicate", "PredicateReport", "QueryReport", "QueryRounds", "Report",
-        "RoundsReport", "Sample", "Section", "Session", "StreamReport", "SwitchReport", "TableReport", "Trace",
+        "NativePredicate", "Objective", "PolicyChoice", "Predicate", "PredicateReport", "QueryReport", "QueryRounds",
+        "Report", "RoundsReport", "Sample", "Section", "Session", "StreamReport", "SwitchReport", "TableReport",
+        "Trace",
     },
     "`read` and `events` return them": {
         "BatchTimed", "JoinObserved", "NativeObserved", "Observed", "PlanObserved", "Skipped", "Switched",

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.adapt import check_policy
 from thalweg.events import JoinObserved
 from thalweg.kernels.compiling import WorkingClock, compiled_by, watch_compiling
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
@@ -113,7 +112,7 @@ def star(chain: type[ProbeChain]) -> JoinLoop:
     return JoinLoop(
         JoinBinding.of(plan, dict.fromkeys("abc", schema), NO_SALT),
         JoinOptions(
-            "a-greedy", check_policy("a-greedy", p=1.0, profile_window=50, alpha=1.0, budget=None), chain=chain
+            "a-greedy", tw.policy("a-greedy", p=1.0, profile_window=50, alpha=1.0).settings, chain=chain
         ),
         WorkingClock(), np.random.default_rng(3),
     )  # fmt: skip

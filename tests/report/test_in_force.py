@@ -127,7 +127,7 @@ def test_a_run_tells_the_rates_after_its_last_switch(tmp_path: Path) -> None:
     keep = tw.filters(
         tw.predicate(multiple(2), "x", name="even", vectorized=True),
         tw.predicate(multiple(100), "x", name="rare", vectorized=True),
-        policy="a-greedy", p=0.5, seed=1, events=tmp_path / "events.jsonl",
+        policy="a-greedy(p=0.5)", seed=1, events=tmp_path / "events.jsonl",
     )  # fmt: skip
     list(keep.over(pa.table({"x": values}).to_batches(max_chunksize=20_000)))
     (section,) = keep.report().sections

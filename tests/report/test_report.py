@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 import thalweg as tw
 from tests.events.some_records import records_of_a_run
-from thalweg.adapt import POLICIES, takes
+from thalweg.adapt import POLICIES, setting_names
 from thalweg.events import Observed, Record, VerdictGiven, read, to_json
 from thalweg.report import Report, Tally, fold
 from thalweg.report.run_report import SHOWN_IN_FULL
@@ -225,15 +225,14 @@ def test_a_report_does_not_change_while_it_is_read() -> None:
 
 
 def keep_everything(path: Path, policy: str = "a-greedy") -> tw.Filters:
-    more: dict[str, Any] = {"p": 0.5} if "p" in takes(policy) else {}
+    more: dict[str, Any] = {"p": 0.5} if "p" in setting_names(policy) else {}
     return tw.filters(
         tw.predicate(lambda x: x % 2 == 0, "x", name="even"),
         tw.predicate(lambda x: x < 100, "x", name="small"),
-        policy=policy,
+        policy=tw.policy(policy, **more),
         seed=1,
         slice_rows=64,
         events=str(path),
-        **more,
     )
 
 

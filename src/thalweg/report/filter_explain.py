@@ -199,7 +199,7 @@ def _settings(settings: FilterSettings, *, may_classify: bool) -> Iterator[str]:
             "worker at the start"
             + (f", and up to {COLLECTING:g} times that while rows are collected for a mesh" if may_classify else "")
         )
-    yield from (f"{name}={value}" for name, value in settings.of_policy.items() if name != "budget")
+    yield from (f"{name}={value}" for name, value in settings.policy.given.items() if name != "budget")
     if settings.redact:
         yield "errors, also those of rows that are set aside, contain no values of rows (redact=)"
     if settings.events is not None:

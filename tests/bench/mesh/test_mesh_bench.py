@@ -230,6 +230,7 @@ def test_a_policy_that_does_not_exist_is_left_out_with_a_reason() -> None:
     unknown, no_setting = Contender("x", "no-such"), Contender("x", "auto", {"no_such": 1})
     assert "no-such" in unknown.missing
     assert "no_such" in no_setting.missing
+    assert "has no setting routes=4" in Contender("x", "auto(routes=4)").missing
     assert not AUTO.missing
     drawn = none(2_000, STEPS, 1)
     found = measure(drawn, 1, (AUTO, replace(AUTO, name="auto again"), unknown, no_setting))

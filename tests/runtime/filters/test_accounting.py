@@ -14,7 +14,7 @@ import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import POLICIES, Observation, Verdict, check_policy, make_policy, takes
+from thalweg.adapt import POLICIES, Observation, Verdict, make_policy, setting_names
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.loop_ledger import Work
 
@@ -34,7 +34,9 @@ def run(name: str, data: Any) -> tuple[Watched, Work, np.ndarray]:
     if name == "scripted":
         policy: Any = Scripted(pipeline, seed=1, p=p, restless=0.5)
     else:
-        profile = check_policy(name, **({"p": p, "profile_window": 50, "alpha": 0.9} if "p" in takes(name) else {}))
+        profile = tw.policy(
+            name, **({"p": p, "profile_window": 50, "alpha": 0.9} if "p" in setting_names(name) else {})
+        ).settings
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, rng, slice_rows=data.draw(st.sampled_from([1, 4, 50, 1024])))
     for part in np.array_split(np.arange(rows), data.draw(st.integers(1, 4))):
@@ -91,9 +93,8 @@ def test_the_report_shows_what_the_predicates_counted(name: str, rows: int) -> N
         counting("even", lambda x: x % 2 == 0),
         counting("small", lambda x: x < rows // 10),
         counting("third", lambda x: x % 3 == 0),
-        policy=name,
+        policy=tw.policy(name, **({"p": 0.1} if "p" in setting_names(name) else {})),
         seed=4,
-        p=0.1 if "p" in takes(name) else None,
     )
     column = pa.array(range(rows))
     kept = sum(b.num_rows for b in keep.over(pa.table({f"x_{label}": column for label in calls})))

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.runtime.filters.outcomes import Outcomes, outcomes
 from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import POLICIES, ProfilingRequest, takes
+from thalweg.adapt import POLICIES, ProfilingRequest, setting_names
 from thalweg.events import read
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, Pipeline
@@ -71,9 +71,9 @@ def test_any_schedule_of_switches_against_brute_force(
 @settings(max_examples=25)
 @given(case=outcomes(), seed=seeds, slice_rows=slices)
 def test_every_policy_sets_the_same_rows_aside(policy: str, case: Outcomes, seed: int, slice_rows: int) -> None:
-    p = 1.0 if "p" in takes(policy) else None
+    settings = {"p": 1.0} if "p" in setting_names(policy) else {}
     keep = tw.filters(
-        *case.predicates, policy=policy, p=p, slice_rows=slice_rows, seed=seed, on_error="dead-letter"
+        *case.predicates, policy=tw.policy(policy, **settings), slice_rows=slice_rows, seed=seed, on_error="dead-letter"
     )  # fmt: skip
     batches = cut(len(case.table), {7, 20})
     fates = {row: case.fate(row) for row in range(len(case.table))}

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import POLICIES, ProfileSettings, check_policy, make_policy, takes
+from thalweg.adapt import POLICIES, ProfileSettings, make_policy, setting_names
 from thalweg.plan import Pipeline
 from thalweg.runtime.filters.filter_loop import TOGETHER, FilterLoop
 
@@ -34,7 +35,9 @@ def run(
     if name == "scripted":
         policy: Any = Scripted(pipeline, seed=1, p=p, restless=0.5)
     else:
-        profile = check_policy(name, **({"p": p, "profile_window": 60, "alpha": 0.9} if "p" in takes(name) else {}))
+        profile = tw.policy(
+            name, **({"p": p, "profile_window": 60, "alpha": 0.9} if "p" in setting_names(name) else {})
+        ).settings
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(seed), slice_rows=slice_rows)
     for part in np.array_split(np.arange(rows), 3):

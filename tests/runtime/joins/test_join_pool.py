@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from thalweg.adapt import Observation, Verdict, check_policy
+import thalweg as tw
+from thalweg.adapt import Observation, Verdict
 from thalweg.adapt.auto import BURST, CHEAP_ROWS, Auto, BudgetSettings
 from thalweg.adapt.policy import Costs
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
@@ -61,7 +62,7 @@ def star(policy: str = "auto", seed: int = 0, **settings: float) -> JoinLoop:
     binding = JoinBinding.of(JoinPlan.of(STAR, WINDOW - 1, "t", 0), schemas)
     clock = Clock()
     loop = JoinLoop(
-        binding, JoinOptions(policy, check_policy(policy, **settings), chain=priced_probes), clock,
+        binding, JoinOptions(policy, tw.policy(policy, **settings).settings, chain=priced_probes), clock,
         np.random.default_rng(seed),
     )  # fmt: skip
     assert list(loop.loops) == ["a", *SHARES]
@@ -147,7 +148,7 @@ def test_one_stream_with_tables_has_its_time_and_its_loan_once() -> None:
     plan = JoinPlan.of("a.k = d.k AND a.m = e.m", {"a": 5}, {"a": "t"}, {"a": 0})
     clock = Clock()
     loop = JoinLoop(
-        JoinBinding.of(plan, schemas), JoinOptions("auto", check_policy("auto"), chain=priced_probes), clock,
+        JoinBinding.of(plan, schemas), JoinOptions("auto", tw.policy("auto").settings, chain=priced_probes), clock,
         np.random.default_rng(1), tables,
     )  # fmt: skip
     priced(auto_of(loop, "a"), clock)
@@ -243,7 +244,7 @@ def test_a_follower_ignores_orders_its_trees_do_not_allow() -> None:
     graph = JoinPlan.of("a.k = d.k AND a.n = b.n AND b.j = d.j AND c.j = a.j", 9, "t", 0).graph
     chosen = (("a", (("d", "a"), ("b", "a"), ("c", "a"))), ("c", (("a", "c"), ("b", "a"), ("d", "b"))))
     trees = {root: graph.with_trees(chosen).tree(root) for root in ("a", "c")}
-    profile = check_policy("auto")
+    profile = tw.policy("auto").settings
     assert isinstance(profile, BudgetSettings)
     policies = {r: Auto(tree.pipeline(), profile, np.random.default_rng(0)) for r, tree in trees.items()}
     pool = JoinPool(trees, policies)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.adapt import check_policy
+import thalweg as tw
 from thalweg.events import JoinObserved, Record, Switched, VerdictGiven, from_json, to_json
 from thalweg.kernels.salt import NO_SALT
 from thalweg.plan.join_plan import JoinPlan
@@ -30,7 +30,7 @@ def loop_that_worked(rounds: int = 6, policy: str = "a-greedy", slice_rows: int 
     ticks = iter(range(10**9))
     loop = JoinLoop(
         JoinBinding.of(plan, dict.fromkeys("abc", SCHEMA), NO_SALT),
-        JoinOptions(policy, check_policy(policy, p=0.5, profile_window=50, alpha=1.0, budget=None), slice_rows),
+        JoinOptions(policy, tw.policy(policy, p=0.5, profile_window=50, alpha=1.0).settings, slice_rows),
         lambda: next(ticks), np.random.default_rng(3),
     )  # fmt: skip
     for number, batch in _batches(rounds):

@@ -14,7 +14,7 @@ import pytest
 import thalweg as tw
 from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.test_join_pool import Clock
-from thalweg.adapt import Chosen, check_policy
+from thalweg.adapt import Chosen
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
@@ -58,7 +58,7 @@ def star(
     keys = [(f"k{x}", pa.int64()) for x in OTHERS]
     schemas["a"] = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("sector", pa.string()), *keys])
     binding = JoinBinding.of(JoinPlan.of(ON, WINDOW, "t", 0, SELECT, classify_by), schemas)
-    options = JoinOptions(policy, check_policy(policy, **settings), snapshots=True, chain=slow_probes)
+    options = JoinOptions(policy, tw.policy(policy, **settings).settings, snapshots=True, chain=slow_probes)
     return JoinLoop(binding, options, Clock(), np.random.default_rng(seed))
 
 
@@ -299,11 +299,11 @@ def test_a_policy_from_outside_ignores_classify_by(monkeypatch: pytest.MonkeyPat
     assert {section.policy for section in join.report().sections} == {"static"}
 
 
-def test_settings_of_meshes_are_arguments_of_joins() -> None:
-    joined(policy="mesh", routes=2, search="sa", search_from="extreme-n")
+def test_joins_take_settings_of_meshes() -> None:
+    joined(policy="mesh(routes=2, search='sa', search_from='extreme-n')")
     for given, said in (
-        ({"routes": 0}, "routes=0"), ({"search": "best"}, "search='best'"), ({"search_from": "here"}, "search_from="),
-        ({"policy": "auto", "routes": 2}, "policy 'auto' takes budget: leave out routes"),
+        ("mesh(routes=0)", "routes=0"), ("mesh(search='best')", "search='best'"),
+        ("mesh(search_from='here')", "search_from="), ("auto(routes=2)", "'auto' has no setting routes=2; it has"),
     ):  # fmt: skip
         with pytest.raises(tw.PlanError, match=said):
-            joined(**given)
+            joined(policy=given)

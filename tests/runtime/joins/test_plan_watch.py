@@ -581,7 +581,7 @@ def test_no_watch_where_there_is_nothing_to_choose() -> None:
         join.listeners.append(seen.append)
         list(join.over(**dict.fromkeys(join._plan.graph.aliases, rows)))
         is_watched = any(isinstance(record, PlanObserved) for record in seen)
-        assert is_watched == start_knowing_nothing(join._plan, JoinSettings(**given)).may_change
+        assert is_watched == start_knowing_nothing(join._plan, JoinSettings.resolve(given, environ={})).may_change
         return is_watched
 
     assert watched(ON)

@@ -58,11 +58,11 @@ def drawn_chart(r: random.Random) -> PlanChart | None:
 
 def drawn_watch(r: random.Random) -> PlanWatch | None:
     """The watch of one start of the join, which may have other settings and another chart than the ones before."""
-    of_policy = {
-        "chart_parts": r.choice([2, 10, 40]), "chart_rounds": r.choice([1, 3, 10]), "chart_decay": r.choice([0.0, 0.2]),
-        "chart_threshold": r.choice([0.0, 0.2]),
-    }  # fmt: skip
-    settings = JoinSettings(policy="chart", of_policy=of_policy, seed=r.randrange(100))
+    policy = tw.policy(
+        "chart", parts=r.choice([2, 10, 40]), rounds=r.choice([1, 3, 10]), decay=r.choice([0.0, 0.2]),
+        threshold=r.choice([0.0, 0.2]),
+    )  # fmt: skip
+    settings = JoinSettings(policy, seed=r.randrange(100))
     binding = binding_of()
     start = start_knowing_nothing(binding.plan, settings)
     return plan_watch(binding, settings, start, r.choice([1 << 40, 1 << 40, 200_000]), drawn_chart(r))
@@ -139,7 +139,7 @@ def moves(copies: int) -> list[int]:
     """Whether each round was in another region than the one before, if the rounds are run by so many processes in
     turn; 0: by a new one each."""
     chart = PlanChart(tuple(Dimension(alias, 0.0, 1.0, 1000) for alias in "abc"), lambda _: GRAPH.aliases)
-    settings = JoinSettings(policy="chart", of_policy={"chart_rounds": 1}, seed=0)
+    settings = JoinSettings(tw.policy("chart", rounds=1), seed=0)
     store, kept, found = DictChunks(), list[KeptJoin | None]([None] * max(copies, 1)), list[int]()
     with always_changed():
         for n, rows in enumerate(rounds(rows=FEW)):

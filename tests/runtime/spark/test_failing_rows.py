@@ -43,9 +43,9 @@ PIPELINE = Pipeline(("a", "b", "c", "d"), ((), (0,), (), (2,)))
 def test_any_order_against_brute_force(spark: SparkSession, seed: int) -> None:
     rng = random.Random(seed)
     case = Outcomes(["".join(rng.choices("TFE", (8, 2, 1), k=4)) for _ in range(4000)], PIPELINE, [True, False] * 2)
-    policy = ["a-greedy", "sweep", "local-swaps", "duckdb-swap"][seed]
-    profiling: dict[str, Any] = {} if policy == "duckdb-swap" else {"p": 0.5, "profile_window": 50}
-    keep = tw.filters(*case.predicates, policy=policy, slice_rows=100, on_error="dead-letter", **profiling)
+    name = ["a-greedy", "sweep", "local-swaps", "duckdb-swap"][seed]
+    policy = name if name == "duckdb-swap" else tw.policy(name, p=0.5, profile_window=50)
+    keep = tw.filters(*case.predicates, policy=policy, slice_rows=100, on_error="dead-letter")
     df = spark.range(0, 4000, 1, 3).select(F.col("id").alias("row"), F.lit("payload").alias("other"))
     out = df.transform(keep.tagged)
     assert out.schema[:2] == df.schema[:]  # type: ignore[index]  # pyspark's annotations leave slices out
@@ -65,7 +65,7 @@ def test_any_order_against_brute_force(spark: SparkSession, seed: int) -> None:
 
 
 def test_survivors_alone_and_failures_alone(spark: SparkSession) -> None:
-    keep = filters(on_error="dead-letter", p=0.5)
+    keep = filters(on_error="dead-letter", policy="a-greedy(p=0.5)")
     df = spark.range(0, 10_000, 1, 2)
     assert df.transform(keep).schema == df.schema
     assert df.transform(keep).count() == sum(1 for i in range(10_000) if i % 1000 != 7 and i % 2 and i % 3)

@@ -24,8 +24,7 @@ def chain(events: Path) -> tw.Filters:
         tw.predicate(not_multiple_of(50), "id", vectorized=True, name="mostly"),
         tw.predicate(multiple_of(3), "id", vectorized=True, name="thirds"),
         tw.predicate(multiple_of(11), "id", vectorized=True, name="rarely"),
-        p=0.3,
-        profile_window=40,
+        policy="a-greedy(p=0.3, profile_window=40)",
         slice_rows=50,
         events=events,
     )

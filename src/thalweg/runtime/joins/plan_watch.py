@@ -88,8 +88,8 @@ def plan_watch(
     scale = {alias: second * (copies or {}).get(alias, 1) for alias in binding.plan.streams}
     lookup, estimating = None, Estimating()
     if charted is not None:
-        lookup = ChartLookup(chart, charted.chart_parts)
-        estimating = Estimating(charted.chart_rounds, charted.chart_decay, charted.chart_threshold)
+        lookup = ChartLookup(chart, charted.parts)
+        estimating = Estimating(charted.rounds, charted.decay, charted.threshold)
     return PlanWatch(
         binding.plan.graph, stay, memory, shape=start.shape, declared=start.shares, seed=settings.seed,
         objective=start.wanted.objective, scale=scale, lookup=lookup, estimating=estimating,

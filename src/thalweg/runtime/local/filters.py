@@ -86,7 +86,9 @@ class Filtering(Operator):
 
 def loop_options(settings: FilterSettings) -> LoopOptions:
     """Return the options of a loop with these settings."""
-    return LoopOptions(settings.policy, settings.profile, settings.slice_rows, settings.dead_letter, settings.redact)
+    return LoopOptions(
+        settings.policy.kind, settings.profile, settings.slice_rows, settings.dead_letter, settings.redact
+    )
 
 
 def make_loop(plan: FilterPlan, settings: FilterSettings, rng: np.random.Generator) -> FilterLoop[pa.RecordBatch]:

@@ -66,9 +66,9 @@ class RestlessTask(JoinTask):
 
     def loop(self, *, snapshots: bool) -> WindowedJoin:
         """Return a new join loop, of which all probes change their meshes."""
-        if self.settings.policy != "mesh":
+        if self.settings.policy_name != "mesh":
             return super().loop(snapshots=snapshots)
-        plain = replace(self.settings, policy="static", of_policy={})
+        plain = replace(self.settings, policy=tw.policy("static"))
         made = JoinTask.loop(replace(self, settings=plain), snapshots=snapshots)
 
         def restless(chain: ProbeChain, alias: str) -> FilterLoop[ProbeRows]:
