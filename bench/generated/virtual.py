@@ -20,9 +20,10 @@ from bench.generated.ledger import Ledger, Stopped
 from bench.generated.outcome import Outcome, WrongRowsError
 from bench.generated.prices import AUTO, DECISION, UPDATE
 from bench.generated.spec import Chain, Order, as_written
+from thalweg import predicate
 from thalweg.adapt import make_policy
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
 
 CALL_NS = 6_000

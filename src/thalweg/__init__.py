@@ -25,7 +25,8 @@ from thalweg.errors import (
     WorkerDiedError,
     WrongAnswerError,
 )
-from thalweg.plan import Estimate, NativePredicate, Predicate, objective, predicate
+from thalweg.given_predicate import predicate
+from thalweg.plan import Estimate, NativePredicate, Predicate, objective
 from thalweg.report import Explanation, JoinReport, Report
 from thalweg.session import ContinuousQuery, Session, session
 from thalweg.stats.recorded_statistics import statistics_from

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import PolicyLike, check_classified
 from thalweg.errors import PlanError
+from thalweg.given_predicate import ColumnLike, native_predicate
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.filter_plan import checked_classifiers
 from thalweg.plan.objective import Objective
-from thalweg.plan.predicate import ColumnLike
+from thalweg.plan.predicate import is_column
 from thalweg.plan.window import Length
 from thalweg.printable import printable
 from thalweg.report import Explanation, Report, Tally
@@ -26,6 +27,7 @@ from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.local.filters import refuse_native
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.session_settings import session_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,7 +126,7 @@ def filters(
         "policy": policy, "budget": budget, "slice_rows": slice_rows, "seed": seed, "events": events,
         "on_error": on_error, "redact": redact, "time_limit": time_limit,
     }  # fmt: skip
-    plan = FilterPlan.of(predicates)
+    plan = FilterPlan.of(tuple(native_predicate(p) if is_column(p) else p for p in predicates))
     if classify_by is not None:
         plan = replace(plan, classify_by=checked_classifiers(classify_by))
     return Filters(plan, given)
@@ -151,7 +153,7 @@ class Filters(AdaptiveBase):
 
     def _settings(self, session: Any = None, *, look: bool = True) -> FilterSettings:
         """Return the settings in force. A policy that is set outside the code may ignore `classify_by`."""
-        return FilterSettings.in_force(self._given, session, look=look)
+        return FilterSettings.in_force(self._given, session_settings(session), look=look)
 
     def __call__(self, df: Any) -> Any:
         """Return the rows of a Spark DataFrame that pass.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import PolicyLike, check_classified, classifies
 from thalweg.errors import PlanError
-from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
+from thalweg.optimizer.join_estimates import join_estimates
+from thalweg.optimizer.joins.start_plan import StartPlan, start_plan
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import Objective
 from thalweg.plan.window import Length, check_length
@@ -19,15 +21,17 @@ from thalweg.report.chart_view import ChartView, chart_of
 from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan, join_title
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.memory_share import memory_of_process
+from thalweg.runtime.limits import limits_of
 from thalweg.runtime.settings import policy_in_code
 from thalweg.runtime.sink.given_folder import given_folder, given_options
+from thalweg.runtime.spark.session_settings import session_settings
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 from thalweg.stats.declared_statistics import join_statistics
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from thalweg.runtime.joins.join_binding import JoinBinding
     from thalweg.runtime.local.joins import ArrowSource
     from thalweg.runtime.local.rounds import Rounds
     from thalweg.runtime.spark.joins.attach import SparkJoinLayout
@@ -204,21 +208,16 @@ class Join(AdaptiveBase):
     ``j.tagged_over(...)`` and ``j.late_over(...)`` return late rows.
     """
 
-    def __init__(
-        self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN,
-        estimates: JoinEstimates | None = None,
-    ) -> None:  # fmt: skip
-        """Create a join. `estimates`: those of the query that the join belongs to; otherwise they follow from
-        `statistics`."""
+    def __init__(self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN) -> None:
         self._tally = JoinTally()
         super().__init__(self._tally.add)
         self._plan = plan
         self._given = given
         self._statistics = statistics
-        self._estimates = estimates or join_estimates(plan, statistics)
+        self._estimates = join_estimates(plan, statistics)
         # refuses invalid arguments; configuration is read when applied
         settings = JoinSettings.resolve(given, environ={})
-        settings.shape(plan.graph)
+        settings.wanted.shape(plan.graph)
         if given.get("policy") is not None:
             check_classified(_texts(plan), settings.policy.kind)
         self._was_attached = False
@@ -396,18 +395,25 @@ class Join(AdaptiveBase):
         return query
 
     def attached(
-        self, streams: Mapping[str, Any], wanted: JoinRows, sink_for: Callable[[Any], TaskSink] | None = None
+        self,
+        streams: Mapping[str, Any],
+        wanted: JoinRows,
+        sink_for: Callable[[Any], TaskSink] | None = None,
+        start: Callable[[SparkJoinLayout], StartPlan] | None = None,
     ) -> Any:
         """Return what a call, `tagged` or `late` returns, depending on `wanted`. `sink_for` returns where tasks write
-        results, given their columns; then the files are returned."""
-        from thalweg.runtime.spark.joins.attach import attach
+        results, given their columns; then the files are returned. `start`: returns the plan that the join of a query
+        begins with."""
+        from thalweg.runtime.spark.joins.attach import attach, lay_out
 
-        settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
+        settings = JoinSettings.in_force(
+            self._given, session_settings(_session_of(streams)), look=not self._was_attached
+        )
         self._was_attached = True
         sink = self._sink(settings.events)
-        joined, fetch = attach(
-            self._classified(settings), settings, streams, sink, wanted, self._statistics, self._estimates, sink_for
-        )
+        layout = lay_out(self._classified(settings), settings, streams, self._statistics)
+        begun = self._start_on_spark(settings, layout) if start is None else start(layout)
+        joined, fetch = attach(layout, begun, settings, streams, sink, wanted, sink_for)
         self._await(fetch)
         return joined
 
@@ -446,9 +452,8 @@ class Join(AdaptiveBase):
         >>> j.chart(k=4, ranges={"a": (1_000, 50_000)}).ranges["a"]
         (1000.0, 50000.0)
         """
-        settings = JoinSettings.in_force(self._given)
-        limit = settings.max_bytes or memory_of_process() // 2
-        return chart_of(join_title(self._plan), self._estimates, settings, self.report(), k, ranges, limit)
+        start = self._start_here(JoinSettings.in_force(self._given))
+        return chart_of(join_title(self._plan), start, self.report(), k, ranges)
 
     def explain(self, /, **streams: Any) -> Explanation:
         """Describe how Spark DataFrames will be joined and, if the join has run, what was counted. Nothing runs.
@@ -472,23 +477,36 @@ class Join(AdaptiveBase):
         Join
         """
         if not streams:
-            return explain_plan(self._plan, JoinSettings.in_force(self._given), self.report(), self._estimates)
+            settings = JoinSettings.in_force(self._given)
+            return explain_plan(self._plan, settings, self._start_here(settings), self.report())
         settings, placed = self._laid_out(streams)
         layout = JoinLayout(
-            placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
+            placed.binding, placed.partitioning, placed.limits.buckets, placed.partitions, placed.streaming,
             placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},
         )  # fmt: skip
         written: tuple[str, ...] = ()
         if self._started is not None:
             sink, trigger = self._started
             written = sink.sentences(layout.buckets, trigger)
-        return explain_layout(layout, settings, self.report(), self._estimates, written)
+        return explain_layout(layout, settings, self._start_on_spark(settings, placed), self.report(), written)
+
+    def _start_here(self, settings: JoinSettings, binding: JoinBinding | None = None) -> StartPlan:
+        """Return the plan that the join begins with in this process. `binding`: None if its columns are not known."""
+        estimates = self._estimates if binding is None else self._estimates.with_columns(binding.widths)
+        return start_plan(estimates, settings.wanted, limits_of(settings.max_bytes))
+
+    def _start_on_spark(self, settings: JoinSettings, layout: SparkJoinLayout) -> StartPlan:
+        """Return the plan that the join begins with if it is distributed in this way."""
+        estimates = self._estimates.with_columns(layout.binding.widths)
+        return start_plan(
+            estimates.in_buckets(layout.partitioning, layout.limits.buckets), settings.wanted, layout.limits
+        )  # fmt: skip
 
     def _laid_out(self, streams: Mapping[str, Any]) -> tuple[JoinSettings, SparkJoinLayout]:
         """Return the settings in force, and how these DataFrames will be joined; nothing runs."""
         from thalweg.runtime.spark.joins.attach import lay_out
 
-        settings = JoinSettings.in_force(self._given, _session_of(streams))
+        settings = JoinSettings.in_force(self._given, session_settings(_session_of(streams)))
         return settings, lay_out(self._classified(settings), settings, streams, self._statistics)
 
     def over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
@@ -600,8 +618,9 @@ class Join(AdaptiveBase):
         settings = JoinSettings.in_force(self._given)
         sink = self._sink(settings.events)
         one = JoinPass(
-            self._classified(settings), settings, self._next_run(), sink, wanted, watermark, rounds, self._estimates
-        )
+            self._classified(settings), settings, self._next_run(), sink, partial(self._start_here, settings), wanted,
+            watermark, rounds,
+        )  # fmt: skip
         return join_batches(one, streams)
 
     def _classified(self, settings: JoinSettings) -> JoinPlan:
@@ -634,7 +653,7 @@ class Join(AdaptiveBase):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the same join with its own report: a copy in another process starts an empty one."""
-        return Join, (self._plan, self._given, self._statistics, self._estimates)
+        return Join, (self._plan, self._given, self._statistics)
 
     def __repr__(self) -> str:
         return f"tw.join({self._plan.on!r})"

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 import thalweg as tw
 from tests.optimizer.mesh.streams_of_classes import Stream
+from thalweg import predicate
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
 
 ROW_NS, CALL_NS = 20_000, 15_000

@@ -25,8 +25,9 @@ from thalweg.adapt.policy import Costs, Observation
 from thalweg.adapt.profiling_budget import PooledBudget
 from thalweg.cost.plan_chart import PlanChart
 from thalweg.optimizer import plan_chart
+from thalweg.optimizer.joins import start_plan
 from thalweg.plan.pipeline import Pipeline
-from thalweg.runtime.joins import chart_lookup, plan_watch
+from thalweg.runtime.joins import plan_watch
 from thalweg.runtime.joins.join_counts import Estimating
 
 
@@ -222,7 +223,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[PlanChart]:
         charts.append(make_chart(*given, **named))
         return charts[-1]
 
-    monkeypatch.setattr(chart_lookup, "make_chart", kept)
+    monkeypatch.setattr(start_plan, "make_chart", kept)
     return charts
 
 

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 import thalweg as tw
+from thalweg import predicate
 from thalweg.adapt import Observation, Verdict, make_policy
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.report.section import Section
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.loop_ledger import Work

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
+from tests.runtime.joins.start_plans import start_knowing_nothing
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.limits import Limits
 from thalweg.plan.partitioning import Partitioning
 from thalweg.report.join_explain import JoinLayout, explain_layout
 from thalweg.report.plan_tree import TreeItem
@@ -34,10 +36,11 @@ def explained(on: str, window: Any = "10 seconds", lateness: Any = "0 seconds", 
             columns[alias][column] = pa.int64()
     schemas = {alias: pa.schema({**of, "ts": pa.timestamp("us")}) for alias, of in columns.items()}
     by = Partitioning.of(graph, changes.pop("tables", ()), changes.pop("sizes", None), changes.pop("unit", "rows"))
-    limits = ("policy", "max_matches", "max_bytes", "max_ahead", "idle_after")
+    limits = ("policy", "max_matches", "max_bytes", "max_ahead", "idle_after", "plan")
     settings = JoinSettings.resolve({name: changes.pop(name) for name in limits if name in changes}, environ={})
     layout = {"buckets": 4, "partitions": 4, **changes}
-    return str(explain_layout(JoinLayout(JoinBinding.of(plan, schemas), by, **layout), settings))
+    start = start_knowing_nothing(plan, settings, layout["buckets"])
+    return str(explain_layout(JoinLayout(JoinBinding.of(plan, schemas), by, **layout), settings, start))
 
 
 def words(text: str) -> str:
@@ -177,7 +180,8 @@ def test_what_a_join_was_made_with_is_reported(monkeypatch: pytest.MonkeyPatch) 
     def lay_out(plan: JoinPlan, settings: Any, frames: Any, known: Any) -> Any:
         row = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
         binding = JoinBinding.of(plan, dict.fromkeys(frames, row))
-        return attach.SparkJoinLayout(True, binding, Partitioning.of(plan.graph), (0, 1), 2, followed=("b",))
+        by = Partitioning.of(plan.graph)
+        return attach.SparkJoinLayout(True, binding, by, Limits(2_000, 2), (0, 1), 2, followed=("b",))
 
     monkeypatch.setattr(attach, "lay_out", lay_out)
     join = tw.join(
@@ -202,7 +206,7 @@ def test_an_order_that_stands_is_not_said_to_change() -> None:
 
 @pytest.mark.parametrize("on", [STAR, CHAIN, CYCLE])
 def test_it_is_some_forty_lines_that_fit_a_terminal(on: str) -> None:
-    lines = explained(on, max_matches=10_000_000, policy="a-greedy").splitlines()
+    lines = explained(on, max_matches=10_000_000, policy="a-greedy", plan="multiway").splitlines()
     assert 25 <= len(lines) <= 45
     assert max(map(len, lines)) <= 100
 
@@ -212,7 +216,7 @@ def test_columns_that_only_the_index_has_are_reported() -> None:
     row = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us")), ("payload", pa.string())])
     binding = JoinBinding.of(plan, {"a": row, "b": row})
     layout = JoinLayout(binding, Partitioning.of(plan.graph), 2, 2, given=dict.fromkeys("ab", row.names))
-    text = str(explain_layout(layout, JoinSettings()))
+    text = str(explain_layout(layout, JoinSettings(), start_knowing_nothing(plan, JoinSettings(), 2)))
     assert "  a: v; k and ts only as numbers in the index; not read: payload" in text.splitlines()
     assert "  b: no column; k and ts only as numbers in the index; not read: v and payload" in text.splitlines()
 

@@ -337,7 +337,9 @@ def drawn_join(seed: int) -> tuple[tw.Join, Numbers]:
         sizes = sorted(Numbers(estimates, objective_of(wanted), limit).bytes.values())
         limit = float(round(r.choice([*sizes, sizes[0]]) * r.choice([0.9, 1.1])))
     given = {**made._given, "max_bytes": int(limit)}
-    return tw.Join(made._plan, given, estimates=estimates), Numbers(estimates, objective_of(wanted), limit)
+    join = tw.Join(made._plan, given)
+    join._estimates = estimates
+    return join, Numbers(estimates, objective_of(wanted), limit)
 
 
 def sentences(join: tw.Join) -> tuple[str, list[str]]:

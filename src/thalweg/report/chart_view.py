@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.adapt.chart import ChartSettings
 from thalweg.cost.plan_chart import PARTS, Dimension, PlanChart
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
-from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.joins.start_plan import StartPlan
 from thalweg.optimizer.plan_chart import make_chart
 from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.join_shape import Shape
-from thalweg.plan.objective import objective_of
 from thalweg.report.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
 from thalweg.report.html import scrolled
 from thalweg.report.join_report import JoinReport
 from thalweg.report.view import Form, View
-from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.stats.declared_number import LARGEST
 
 ARROW = " → "
@@ -30,16 +27,11 @@ SHARE = "share of rows, from 0 to 1"
 
 
 def chart_of(
-    title: str,
-    estimates: JoinEstimates,
-    settings: JoinSettings,
-    report: JoinReport,
-    k: int | None,
-    ranges: Any,
-    limit: int,
-) -> ChartView:
-    """Return the chart of a join, with the track of its last run. `k`: None for that of the settings. `limit`: the
-    memory of one bucket."""
+    title: str, start: StartPlan, report: JoinReport, k: int | None, ranges: Any
+) -> ChartView:  # fmt: skip
+    """Return the chart of a join, with the track of its last run. `start`: the plan that it begins with. `k`: None for
+    that of the settings."""
+    estimates, wanted = start.estimates, start.wanted
     graph = estimates.graph
     if not 3 <= len(graph.aliases) <= MOST_STREAMS:
         raise PlanError(
@@ -52,8 +44,8 @@ def chart_of(
             "because the others are tables; use explain(), which compares the plans"
         )
     if k is None:
-        k = settings.profile.parts if isinstance(settings.profile, ChartSettings) else PARTS
-    chart = make_chart(estimates, objective_of(settings.objective), k, ranges=ranges, max_bytes=limit)
+        k = wanted.chart_parts or PARTS
+    chart = make_chart(estimates, wanted.objective, k, ranges=ranges, max_bytes=start.limits.memory)
     expected = {alias: estimates.quantities["rate", alias].value for alias in estimates.streams}
     last = report.sections[-1].plans if report.sections else None
     rates = [] if last is None else [each.rates for each in last.rates]

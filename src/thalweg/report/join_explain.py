@@ -14,12 +14,10 @@ import numpy as np
 
 from thalweg.formatting import WIDTH, byte_size, listed, percent, plural, time_span, wrapped
 from thalweg.optimizer.choose_plan import Candidate
-from thalweg.optimizer.first_plan import first_plan
-from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.joins.start_plan import StartPlan
 from thalweg.plan.join_graph import JoinGraph, JoinTree
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_shape import Shape, nodes_of, to_text
-from thalweg.plan.objective import objective_of
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import Length, length_of
 from thalweg.report.explanation import ADAPTS, NOTES, SINK, Explanation, Paragraph
@@ -33,7 +31,6 @@ from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.memory_share import memory_of_process, memory_share
 
 NOTHING_RAN = JoinReport(())
 KEPT_CHANGES = "which sub-joins are kept"
@@ -56,21 +53,17 @@ class JoinLayout:
 
 
 def explain_layout(
-    layout: JoinLayout, settings: JoinSettings, report: JoinReport = NOTHING_RAN,
-    estimates: JoinEstimates | None = None, sink: tuple[str, ...] = (),
+    layout: JoinLayout, settings: JoinSettings, start: StartPlan, report: JoinReport = NOTHING_RAN,
+    sink: tuple[str, ...] = (),
 ) -> Explanation:  # fmt: skip
-    """Explain how a join will run on Spark. `report` has what was counted so far, `estimates` what is known before,
-    `sink` who writes the results of the last start."""
+    """Explain how a join will run on Spark. `start`: the plan that it begins with. `report` has what was counted so
+    far, `sink` who writes the results of the last start."""
     plan, streaming = layout.binding.plan, layout.streaming
     graph = plan.graph
     where = "a Spark stream" if streaming else "Spark, on finished data"
     streams = [alias for alias in graph.aliases if alias not in layout.partitioning.broadcast]
     descriptions = {alias: _stream(plan, alias, layout) for alias in streams}
-    if estimates is not None:
-        estimates = estimates.with_columns(layout.binding.widths).in_buckets(layout.partitioning, layout.buckets)
-    compared = compared_plans(
-        join_title(plan), plan.graph, settings, estimates, memory_share(), report, changes=streaming
-    )
+    compared = compared_plans(join_title(plan), start, report, changes=streaming)
     paragraphs = (
         Paragraph("Where rows go", tuple(_places(layout)), wrapped=True),
         Paragraph("What is held", tuple(_held(layout, alias) for alias in graph.aliases), wrapped=True),
@@ -89,11 +82,11 @@ def explain_layout(
 
 
 def explain_plan(
-    plan: JoinPlan, settings: JoinSettings, report: JoinReport = NOTHING_RAN, estimates: JoinEstimates | None = None
-) -> Explanation:
-    """Explain what is known about a join without its data. `report` has what was counted so far, `estimates` what is
-    known before."""
-    compared = compared_plans(join_title(plan), plan.graph, settings, estimates, memory_of_process() // 2, report)
+    plan: JoinPlan, settings: JoinSettings, start: StartPlan, report: JoinReport = NOTHING_RAN
+) -> Explanation:  # fmt: skip
+    """Explain what is known about a join without its data. `start`: the plan that it begins with, as far as it is known
+    without the columns. `report` has what was counted so far."""
+    compared = compared_plans(join_title(plan), start, report)
     descriptions = {alias: _stream(plan, alias) for alias in plan.streams}
     example = ", ".join(f"{alias}=df" for alias in plan.graph.aliases[:2]) + ", ..." * (len(plan.graph.aliases) > 2)
     paragraphs = (
@@ -127,27 +120,22 @@ class ComparedPlans:
 
 
 def compared_plans(
-    title: str, graph: JoinGraph, settings: JoinSettings, estimates: JoinEstimates | None, max_bytes: int,
-    report: JoinReport = NOTHING_RAN, *, changes: bool = True,
+    title: str, start: StartPlan, report: JoinReport = NOTHING_RAN, *, changes: bool = True
 ) -> ComparedPlans:  # fmt: skip
-    """Return the comparison of a join's plans; without lines if the user has set the plan. `max_bytes`: the limit of
-    one bucket, if the settings do not have one. `changes`: whether plans can change where the join runs."""
-    may_change = changes and settings.can_change(graph)
-    if settings.plan is not None or estimates is None:
-        return ComparedPlans(Paragraph("", ()), settings.shape(graph), may_change=may_change)
-    objective, limit = objective_of(settings.objective), settings.max_bytes or max_bytes
-    first = first_plan(estimates, objective, max_bytes=limit)
+    """Return the comparison of a join's plans; without lines if the user has set the plan. `changes`: whether plans can
+    change where the join runs."""
+    may_change = changes and start.may_change
+    if start.wanted.text is not None:
+        return ComparedPlans(Paragraph("", ()), start.shape, may_change=may_change)
     last = report.sections[-1].plans if report.sections else None  # the latest run
     points = None if last is None else last.measured()
     curves = plan_curves(
-        title, first, objective, limit * estimates.buckets, None if points is None else Measured(*points),
+        title, start, None if points is None else Measured(*points),
         None if last is None else last.most_bytes or None,
     )  # fmt: skip
-    paragraph = plan_paragraph(first, objective, curves, adapts=may_change)
-    if first.choice is None:
-        return ComparedPlans(paragraph, may_change=may_change)
-    shape = settings.first_shape(graph, first.choice.chosen.shape)
-    return ComparedPlans(paragraph, shape, first.choice.candidates, curves, may_change)
+    paragraph = plan_paragraph(start, curves, adapts=may_change)
+    candidates = () if start.choice is None else start.choice.candidates
+    return ComparedPlans(paragraph, start.shape, candidates, curves, may_change)
 
 
 def join_meshes(report: JoinReport, of: str = "") -> tuple[tuple[str, MeshView], ...]:

@@ -10,13 +10,13 @@ import numpy as np
 
 from thalweg.formatting import WIDTH, aligned, byte_size, few_digits, listed, percent, wrapped
 from thalweg.optimizer.choose_plan import Band, Candidate, PlanChoice
-from thalweg.optimizer.first_plan import FirstPlan
 from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.joins.start_plan import StartPlan
 from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.results_over_time import results_over_time
 from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.optimizer.tipping_point import TippingPoint, tipping_point
-from thalweg.plan.objective import LEAST_CPU, Objective
+from thalweg.plan.objective import LEAST_CPU
 from thalweg.report.explanation import Paragraph
 from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
 from thalweg.report.plan_reason import reason
@@ -34,23 +34,22 @@ _ORIGINS = {
 }  # fmt: skip
 
 
-def plan_paragraph(
-    first: FirstPlan, objective: Objective, curves: PlanCurves | None = None, *, adapts: bool = True
-) -> Paragraph:
+def plan_paragraph(start: StartPlan, curves: PlanCurves | None = None, *, adapts: bool = True) -> Paragraph:
     """Return the paragraph about the plans that were compared, or about what is missing to compare them. `adapts`:
     whether the plan may change while the join runs."""
-    if first.choice is None:
-        if len(first.estimates.graph.aliases) < 3:
+    if start.choice is None:
+        if len(start.estimates.graph.aliases) < 3:
             return Paragraph(TITLE, ())
-        return Paragraph(TITLE, tuple(_not_compared(first, adapts=adapts)), wrapped=True)
-    sentences = _sentences(first.choice, first.estimates, () if curves is None else curves.crossings)
+        return Paragraph(TITLE, tuple(_not_compared(start.estimates, adapts=adapts)), wrapped=True)
+    objective = start.wanted.objective
+    sentences = _sentences(start.choice, start.estimates, () if curves is None else curves.crossings)
     text = [line for sentence in sentences for line in wrapped(sentence, 0, width=WIDTH - 2)]
     wanted = "least CPU time" if objective == LEAST_CPU else repr(objective)
-    return Paragraph(f"{TITLE} ({wanted})", (*_table(first, objective, curves), *text))
+    return Paragraph(f"{TITLE} ({wanted})", (*_table(start, start.choice, curves), *text))
 
 
-def _not_compared(first: FirstPlan, *, adapts: bool) -> Iterator[str]:
-    missing, streams = first.unknown, len(first.estimates.graph.aliases)
+def _not_compared(estimates: JoinEstimates, *, adapts: bool) -> Iterator[str]:
+    missing, streams = estimates.unknown, len(estimates.graph.aliases)
     if streams > MOST_STREAMS:
         yield f"multiway, which keeps no sub-join, because plans are compared for up to {MOST_STREAMS} streams"
         return
@@ -62,10 +61,9 @@ def _not_compared(first: FirstPlan, *, adapts: bool) -> Iterator[str]:
         yield "while it runs, rates and partners are counted, and the plan changes if that is expected to pay"
 
 
-def _table(first: FirstPlan, objective: Objective, curves: PlanCurves | None) -> list[str]:
-    choice = first.choice
-    assert choice is not None
-    by = objective.seconds if objective.by is not None else max(first.estimates.seconds.values(), default=0.0)
+def _table(start: StartPlan, choice: PlanChoice, curves: PlanCurves | None) -> list[str]:
+    objective = start.wanted.objective
+    by = objective.seconds if objective.by is not None else max(start.estimates.seconds.values(), default=0.0)
     drawn = () if curves is None else curves.curves
     results = {one.plan: float(np.interp(by, one.times, one.results)) for one in drawn}
     shown = choice.candidates[:SHOWN]
@@ -73,7 +71,7 @@ def _table(first: FirstPlan, objective: Objective, curves: PlanCurves | None) ->
         "plan", "CPU", "90 % band", "results/s", *([f"by {few_digits(by)} s"] if results else []), "memory",
         "90 % band", "",
     )  # fmt: skip
-    buckets = first.estimates.buckets
+    buckets = start.estimates.buckets
     rows = [head, *(_row(candidate, choice, buckets, results.get(candidate.plan)) for candidate in shown)]
     left = len(choice.candidates) - len(shown)
     return [*aligned(rows, left=range(len(head))), *([f"and {left} more"] if left else [])]
@@ -126,12 +124,11 @@ def _tipping(tipping: TippingPoint, estimates: JoinEstimates) -> str:
 
 
 def plan_curves(
-    title: str, first: FirstPlan, objective: Objective, max_bytes: float | None = None,
-    measured: Measured | None = None, measured_bytes: float | None = None,
+    title: str, start: StartPlan, measured: Measured | None = None, measured_bytes: float | None = None
 ) -> PlanCurves | None:  # fmt: skip
     """Return the curves of the best plans; None if no plans were compared, or if no window has a length in time."""
-    choice = first.choice
-    longest = max(first.estimates.seconds.values(), default=0.0)
+    choice, objective = start.choice, start.wanted.objective
+    longest = max(start.estimates.seconds.values(), default=0.0)
     until = 1.5 * objective.seconds if objective.by is not None else 2.0 * longest
     if choice is None or not until:
         return None
@@ -140,7 +137,7 @@ def plan_curves(
         early = [n for n, time in enumerate(measured.times) if time <= until]
         points = tuple(measured.times[n] for n in early), tuple(measured.results[n] for n in early)
         measured = Measured(*points) if early else None
-    over = results_over_time(first.estimates, [candidate.shape for candidate in shown], until)
+    over = results_over_time(start.estimates, [candidate.shape for candidate in shown], until)
     times = tuple(over.times.tolist())
     curves = tuple(
         Curve(
@@ -158,7 +155,7 @@ def plan_curves(
         for candidate in shown
     )  # fmt: skip
     by = objective.seconds if objective.by is not None else None
-    return PlanCurves(title, curves, measured, tuple(_crossings(curves)), by, memory, max_bytes)
+    return PlanCurves(title, curves, measured, tuple(_crossings(curves)), by, memory, start.limits.all_memory)
 
 
 def _crossings(curves: tuple[Curve, ...]) -> Iterator[Crossing]:

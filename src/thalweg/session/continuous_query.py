@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,13 +13,12 @@ import pyarrow as pa
 from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
-from thalweg.optimizer.first_plan import estimates_of_query
-from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.choose_kept import choose_kept
+from thalweg.optimizer.joins.start_plan import start_of
 from thalweg.optimizer.trigger_interval import BUSY, check_busy
-from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.join_select import LOST
+from thalweg.plan.limits import Limits
 from thalweg.plan.nodes import SourceColumn, WindowJoin
-from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
@@ -30,8 +29,7 @@ from thalweg.report.batch_intervals import batch_paragraph
 from thalweg.report.chart_view import ChartView, chart_of
 from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_plans
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
-from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.memory_share import memory_of_process, memory_share
+from thalweg.runtime.limits import limits_of
 from thalweg.runtime.sink.given_folder import given_folder, given_options
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
 from thalweg.session.conditions_chart import chart_of_conditions
@@ -97,7 +95,7 @@ class ContinuousQuery:
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         self._parsed = plan.query
         if origin.spark is not None:
-            self._spark_run().check()
+            SparkRun(plan, functions, self._settings(), data, self._events.append).check()
 
     @property
     def schema(self) -> pa.Schema:
@@ -106,8 +104,8 @@ class ContinuousQuery:
 
     @property
     def plan(self) -> QueryPlan:
-        """The first plan with the policy that applies now."""
-        return self._planned(self._settings().policy_name)
+        """The first plan with the policy and the limits that apply now."""
+        return self._planned(self._settings())
 
     def belongs_to(self, running: Running) -> bool:
         """Whether it is a query of the session with these running queries."""
@@ -116,19 +114,30 @@ class ContinuousQuery:
     def _settings(self) -> QuerySettings:
         return QuerySettings.in_force(self._given, self._spark)
 
-    def _planned(self, policy: str) -> QueryPlan:
-        """Return the plan for a policy. The policy sets the order that the query starts with, not its results."""
+    def _planned(self, settings: QuerySettings) -> QueryPlan:
+        """Return the plan for these settings. They decide what the query starts with, not its results."""
+        policy = settings.policy_name
         if policy not in self._plans:
             self._plans[policy] = self._placed(policy, "cheapest")
+        plan = self._plans[policy]
+        if isinstance(plan.join, WindowJoin):
+            wanted, limits = settings.join.wanted, self._limits(settings)
+            if plan.join.kept is None or (wanted, limits) != (plan.wanted, start_of(plan.join).limits):
+                self._plans[policy] = choose_kept(replace(plan, wanted=wanted), Knowledge(limits=limits))
         return self._plans[policy]
+
+    def _limits(self, settings: QuerySettings) -> Limits:
+        """Return the limits of a join where the query runs."""
+        return limits_of(settings.join.max_bytes, spark=self._spark)
 
     def _placed(self, policy: str, places: FilterPlaces) -> QueryPlan:
         """Return the plan for a policy with conditions in these places."""
         engine = "local" if self._spark is None else "spark"
         settings = self._settings()
+        known = replace(self._statistics, limits=self._limits(settings))
         return optimize(
-            self._parsed, engine, policy, self._statistics, sets_aside=settings.sets_aside, filter_places=places,
-            classify_by=self._classify_by if settings.classifies else None,
+            self._parsed, engine, policy, known, sets_aside=settings.sets_aside, filter_places=places,
+            classify_by=self._classify_by if settings.classifies else None, wanted=settings.join.wanted,
         )  # fmt: skip
 
     def explain(self) -> Explanation:
@@ -208,8 +217,7 @@ class ContinuousQuery:
             raise PlanError("chart(): this query has no join of streams with windows, so it has only one plan")
         if interval is not None:
             raise PlanError(f"chart(interval={interval!r}): it is for queries of one stream; leave it out for a join")
-        estimates, settings, limit, title = self._join_estimates(plan)
-        return chart_of(title, estimates, settings, _join_report(self._parts.report()), k, ranges, limit)
+        return chart_of(self._title(), start_of(plan.join), _join_report(self._parts.report()), k, ranges)
 
     def _title(self) -> str:
         return "Query" if self.name is None else f"Query {self.name}"
@@ -234,25 +242,7 @@ class ContinuousQuery:
         Spark over finished data, where plans do not change."""
         if not isinstance(plan.join, WindowJoin):
             return None
-        estimates, settings, memory, title = self._join_estimates(plan)
-        ran = _join_report(report)
-        return compared_plans(title, estimates.graph, settings, estimates, memory, ran, changes=not is_finished)
-
-    def _join_estimates(self, plan: QueryPlan) -> tuple[JoinEstimates, JoinSettings, int, str]:
-        """Return what is known of the join of a plan, its settings, the memory of one bucket, and a title."""
-        assert isinstance(plan.join, WindowJoin)
-        joined, settings = window_join_plan(plan.join), self._settings().join
-        estimates = estimates_of_query(joined, plan.estimates)
-        title = self._title()
-        memory = memory_of_process() // 2
-        if self._spark is not None:
-            from thalweg.runtime.spark.joins.attach import parallelism
-
-            memory = memory_share()
-            spread_by = Partitioning.by(joined.graph, joined.spread_by, joined.tables)
-            spread_by = spread_by or Partitioning.of(joined.graph, joined.tables)
-            estimates = estimates.in_buckets(spread_by, settings.buckets or parallelism(self._spark))
-        return estimates, settings, memory, title
+        return compared_plans(self._title(), start_of(plan.join), _join_report(report), changes=not is_finished)
 
     def dataframe(self) -> Any:
         """Return the results.
@@ -323,7 +313,8 @@ class ContinuousQuery:
                 f"failed(column={column!r}): column must be a non-empty string, the name of the column for the errors"
             )
         run = self._local_run() if self._spark is None else self._spark_run()
-        run.plan = plan_of_failed(run.plan)
+        # with further columns in its windows
+        run.plan = choose_kept(plan_of_failed(run.plan), Knowledge(limits=self._limits(run.settings)))
         if column.lower() in map(str.lower, failed_columns(run.plan)):
             raise PlanError(f"there is already a column {column!r}; choose another name with failed(column=...)")
         return run.failed(column) if isinstance(run, SparkRun) else pa.Table.from_batches(list(run.failed(column)))
@@ -368,7 +359,7 @@ class ContinuousQuery:
 
     def _spark_run(self) -> SparkRun:
         settings = self._settings()
-        plan = self._planned(settings.policy_name)
+        plan = self._planned(settings)
         return SparkRun(plan, self._functions, settings, self._data, self._events.append)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -402,7 +393,7 @@ class ContinuousQuery:
     def _local_run(self) -> LocalRun:
         data = {alias: _reader(source) for alias, source in self._data.items()}
         settings = self._settings()
-        plan = self._planned(settings.policy_name)
+        plan = self._planned(settings)
         return LocalRun(plan, self._functions, settings, data, self._events.append)
 
     def operators(self, costs: virtual.Costs | Mapping[str, virtual.Costs] | None = None) -> tuple[Operator, ...]:
@@ -549,8 +540,8 @@ class ContinuousQuery:
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
 
-        def made(plan: QueryPlan, buckets: int | None, sink_for: Callable[[Any], TaskSink] | None) -> Any:
-            run.plan, run.buckets = plan, buckets
+        def made(plan: QueryPlan, sink_for: Callable[[Any], TaskSink] | None) -> Any:
+            run.plan = plan
             return run.dataframe() if sink_for is None else run.files(sink_for)
 
         spark = self._spark
@@ -707,7 +698,7 @@ def _held_seconds(plan: QueryPlan) -> float:
     otherwise over the streams; 0 without a join."""
     if not isinstance(plan.join, WindowJoin):
         return 0.0
-    known = estimates_of_query(window_join_plan(plan.join), plan.estimates)
+    known = start_of(plan.join).estimates
     rates = {alias: known.quantities.get(("rate", alias)) for alias in known.seconds}
     weights = {alias: 1.0 if None in rates.values() or rate is None else rate.value for alias, rate in rates.items()}
     total = sum(weights.values())

@@ -11,6 +11,7 @@ from thalweg.plan.nodes import Filter, subject
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.settings import DEAD_LETTER, FilterSettings
+from thalweg.runtime.spark.session_settings import session_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,9 @@ class QuerySettings:
     @classmethod
     def in_force(cls, given: Mapping[str, Any], spark: Any = None) -> QuerySettings:
         """Resolve the current settings. Raise a PlanError for what a filter or join of the query would refuse."""
-        join = JoinSettings.in_force(_taken_by(JoinSettings, given), spark)
-        filters = FilterSettings.in_force(_taken_by(FilterSettings, given), spark, look=False)
+        conf = session_settings(spark)
+        join = JoinSettings.in_force(_taken_by(JoinSettings, given), conf)
+        filters = FilterSettings.in_force(_taken_by(FilterSettings, given), conf, look=False)
         in_force = {"policy": join.policy, "budget": join.budget, "redact": join.redact}
         return cls(filters, join, {**given, **in_force})
 

@@ -359,7 +359,7 @@ class Session:
             classified = None if classify_by is None else query_classifiers(classify_by, parsed)
             planned = partial(
                 optimize, parsed, engine, settings.policy_name, sets_aside=settings.sets_aside,
-                classify_by=classified if settings.classifies else None,
+                classify_by=classified if settings.classifies else None, wanted=settings.join.wanted,
             )  # fmt: skip
             made = planned(known=known)
             if statistics is not None:  # checked against the equalities of the plan, which do not depend on them
@@ -372,7 +372,7 @@ class Session:
         if plan is not None:
             if not isinstance(made.join, WindowJoin):
                 raise PlanError(f"plan={plan!r}: the query has no join of windows; leave plan= out")
-            settings.join.shape(join_graph(made.join))
+            settings.join.wanted.shape(join_graph(made.join))
         data = {scan.alias: self._data[scan.source.relation.name.lower()] for scan in made.scans}
         origin = QueryOrigin(name, dict(args or {}), self._spark, self._running, classified)
         return ContinuousQuery(made, dict(self._functions), given, data, known, origin)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plan.fake_column import Column
-from thalweg import predicate
+from tests.plan.native_texts import native
 from thalweg.cost import order_cost
 from thalweg.events import JsonLines
 from thalweg.plan import FilterPlan, NativePlan
@@ -17,7 +16,8 @@ from thalweg.runtime.filters.native_order import CALM, EVERY, REMEMBERED, Native
 
 
 def natives(*texts: str, after: dict[int, str] | None = None) -> NativePlan:
-    named = (predicate(Column(t), name="abcdef"[k], after=(after or {}).get(k, ())) for k, t in enumerate(texts))
+    guards = after or {}
+    named = (native(t, "abcdef"[k], *([guards[k]] if k in guards else [])) for k, t in enumerate(texts))
     return FilterPlan.of(tuple(named)).native
 
 

@@ -27,8 +27,7 @@ from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_record import take_counters
 from thalweg.runtime.joins.join_state import KeptJoin, StateHeader
-from thalweg.runtime.joins.plan_watch import PlanWatch
-from thalweg.runtime.joins.rebuilt_join import rebuilt
+from thalweg.runtime.joins.plan_watch import PlanWatch, rebuilt
 
 QUERY = "the only one"
 LIMITS = JoinLimits(inner=False)

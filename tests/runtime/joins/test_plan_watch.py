@@ -23,8 +23,10 @@ from tests.optimizer.test_choose_plan import drawn_estimates
 from tests.optimizer.test_search_plans import graphs
 from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.oracle import expected
+from tests.runtime.joins.start_plans import start_knowing_nothing
 from thalweg.cost.join_bytes import part_bytes
 from thalweg.cost.join_work import work_ns
+from thalweg.events import PlanObserved
 from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.search_plans import all_plans, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
@@ -571,17 +573,24 @@ def test_a_replayed_round_counts_once(seed: int) -> None:
 
 
 def test_no_watch_where_there_is_nothing_to_choose() -> None:
-    def watched(on: str, **given: Any) -> PlanWatch | None:
-        plan = JoinPlan.of(on, 10, "t", 0)
-        binding = JoinBinding.of(plan, dict.fromkeys(plan.graph.aliases, SCHEMA))
-        return plan_watch.plan_watch(binding, JoinSettings(**given), None, 1 << 30)
+    def watched(on: str, **given: Any) -> bool:
+        """Whether plans are reported, which is as the plan that it begins with says."""
+        join = tw.join(on, 10, "t", **given)
+        rows = pa.table({name: pa.array([1, 2]) for name in "tkm"})
+        seen: list[Any] = []
+        join.listeners.append(seen.append)
+        list(join.over(**dict.fromkeys(join._plan.graph.aliases, rows)))
+        is_watched = any(isinstance(record, PlanObserved) for record in seen)
+        assert is_watched == start_knowing_nothing(join._plan, JoinSettings.resolve(given, environ={})).may_change
+        return is_watched
 
-    assert watched(ON) is not None
-    assert watched(ON, plan="multiway") is None
-    assert watched(ON, policy=tw.policy("static")) is None
-    assert watched("a.k = b.k") is None
-    assert watched(" AND ".join(f"a.k = s{n}.k" for n in range(11))) is not None
-    assert watched(" AND ".join(f"a.k = s{n}.k" for n in range(12))) is None
+    assert watched(ON)
+    assert not watched(ON, plan="multiway")
+    assert not watched(ON, policy="static")
+    assert not watched(ON, objective="least_memory")
+    assert not watched("a.k = b.k")
+    assert watched(" AND ".join(f"a.k = s{n}.k" for n in range(11)))
+    assert not watched(" AND ".join(f"a.k = s{n}.k" for n in range(12)))
 
 
 Row = tuple[int, int, int]

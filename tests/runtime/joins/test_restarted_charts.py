@@ -16,6 +16,7 @@ import thalweg as tw
 from tests.long_run import examples
 from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.drawn_charts import always_changed, drawn_charts
+from tests.runtime.joins.start_plans import start_knowing_nothing
 from tests.runtime.joins.test_plan_watch import (
     ON,
     SPAN,
@@ -29,10 +30,10 @@ from tests.runtime.joins.test_plan_watch import (
     streams,
 )
 from thalweg.cost.plan_chart import Dimension, PlanChart
+from thalweg.optimizer.joins import start_plan
 from thalweg.optimizer.plan_chart import make_chart
 from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.runtime.joins import chart_lookup
 from thalweg.runtime.joins.join_record import take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
@@ -62,7 +63,9 @@ def drawn_watch(r: random.Random) -> PlanWatch | None:
         threshold=r.choice([0.0, 0.2]),
     )  # fmt: skip
     settings = JoinSettings(policy, seed=r.randrange(100))
-    return plan_watch(binding_of(), settings, None, r.choice([1 << 40, 1 << 40, 200_000]), drawn_chart(r))
+    binding = binding_of()
+    start = start_knowing_nothing(binding.plan, settings)
+    return plan_watch(binding, settings, start, r.choice([1 << 40, 1 << 40, 200_000]), drawn_chart(r))
 
 
 def run(seed: int) -> tuple[list[tuple[int, ...]], int]:
@@ -120,7 +123,7 @@ def test_each_start_makes_the_same_chart(monkeypatch: pytest.MonkeyPatch) -> Non
         made.append(make_chart(*given, **named))
         return made[-1]
 
-    monkeypatch.setattr(chart_lookup, "make_chart", kept)
+    monkeypatch.setattr(start_plan, "make_chart", kept)
     rates = {alias: table.num_rows / SPAN for alias, table in streams().items()}
     known = {alias: {"rows_per_second": {"low": rate / 30, "high": 3 * rate}} for alias, rate in rates.items()}
     partners = {"partners": {"a.k = b.k": (10, None), "b.m = c.m": (0.3, None)}}
@@ -142,7 +145,9 @@ def moves(copies: int) -> list[int]:
         for n, rows in enumerate(rounds(rows=FEW)):
             process = n % copies if copies else 0
             warm = kept[process] if copies else None
-            watch: Any = partial(plan_watch, binding_of(), settings, None, 1 << 40, chart)
+            binding = binding_of()
+            start = start_knowing_nothing(binding.plan, settings)
+            watch: Any = partial(plan_watch, binding, settings, start, 1 << 40, chart)
             now = KeptJoin.open(store, "one", warm, loop_of, watch)
             assert now.watch is not None
             for alias, each in rows:

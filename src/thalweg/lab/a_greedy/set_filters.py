@@ -13,8 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import ProfileSettings
+from thalweg.given_predicate import predicate
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 
 VALUES = 100

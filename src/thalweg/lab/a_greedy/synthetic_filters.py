@@ -13,10 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import PolicyChoice
+from thalweg.given_predicate import predicate
 from thalweg.kernels import FilterChain
 from thalweg.lab.a_greedy.clocks import UNIT_NS, FilterClock, VirtualFilterClock
 from thalweg.lab.a_greedy.filter_groups import Codes
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 from thalweg.runtime.filters.loop_ledger import Work
 

@@ -29,20 +29,21 @@ from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, wo
 from thalweg.cost.plan_chart import Place, PlanChart
 from thalweg.errors import JoinLimitError
 from thalweg.formatting import few_digits, percent, time_span
-from thalweg.optimizer.choose_plan import ALL_PLANS, PlanChoice
+from thalweg.optimizer.choose_plan import ALL_PLANS
+from thalweg.optimizer.joins.start_plan import StartPlan
 from thalweg.optimizer.plan_scores import CAUTION, plan_text
 from thalweg.optimizer.point_scores import PointScores, best_at
 from thalweg.optimizer.search_plans import NodeCost, all_plans, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, as_shape, nodes_of, streams_of
-from thalweg.plan.objective import LEAST_CPU, Objective, objective_of
+from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.runtime.joins.chart_lookup import ChartLookup
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_counts import Done, Estimating, JoinCounts, Pair, add_sample
+from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.plan_times import PlanTimes
-from thalweg.runtime.joins.rebuilt_join import rebuilt
 from thalweg.stats.decayed_mean import DecayedMean
 
 BUDGET = 0.01
@@ -74,21 +75,14 @@ class PlanChange:
 
 
 def plan_watch(
-    binding: JoinBinding, settings: JoinSettings, choice: PlanChoice | None, max_bytes: int,
+    binding: JoinBinding, settings: JoinSettings, start: StartPlan, memory: int,
     chart: PlanChart | None = None, copies: Mapping[str, int] | None = None,
-) -> PlanWatch | None:  # fmt: skip
-    """Return the watch of a join; None if its plan never changes: the user has set it, the policy is static, or there
-    is only one plan. `choice`: the plan that was chosen before the start. `max_bytes`: the limit if the settings do not
-    have one. `chart`: the chart that was made before the start. `copies`: over how many buckets the rows of a stream
-    are spread, if over several."""
-    graph = binding.plan.graph
-    if not settings.can_change(graph):
-        return None
+) -> PlanWatch:  # fmt: skip
+    """Return the watch of a join whose plan may change. `start`: the plan that it begins with. `memory`: the bytes that
+    its loop may use. `chart`: the chart that was made before the start. `copies`: over how many buckets the rows of a
+    stream are spread, if over several."""
     late = max(binding.lateness.values())  # the watermark follows the stream that is latest
     stay = {a: binding.windows[a] + late if a in binding.windows else None for a in binding.plan.streams}
-    limit = settings.max_bytes or max_bytes
-    shape = settings.first_shape(graph, None if choice is None else choice.chosen.shape)
-    declared = None if choice is None else choice.shares
     charted = settings.profile if isinstance(settings.profile, ChartSettings) else None
     second = 1e9 / (binding.tick_ns or 10**9)
     scale = {alias: second * (copies or {}).get(alias, 1) for alias in binding.plan.streams}
@@ -97,8 +91,8 @@ def plan_watch(
         lookup = ChartLookup(chart, charted.parts)
         estimating = Estimating(charted.rounds, charted.decay, charted.threshold)
     return PlanWatch(
-        graph, stay, limit, shape=shape, declared=declared, seed=settings.seed,
-        objective=objective_of(settings.objective), scale=scale, lookup=lookup, estimating=estimating,
+        binding.plan.graph, stay, memory, shape=start.shape, declared=start.shares, seed=settings.seed,
+        objective=start.wanted.objective, scale=scale, lookup=lookup, estimating=estimating,
     )  # fmt: skip
 
 
@@ -429,3 +423,29 @@ def rebuild_ns(shape: Shape, numbers: JoinNumbers) -> float:
             if len(streams) > 1:
                 total += rows * (COSTS.results + values * COSTS.values_gathered)
     return total
+
+
+def rebuilt(loop: WindowedJoin, shape: Shape, rng: np.random.Generator) -> WindowedJoin:
+    """Return a loop of this shape, with the windows of another one, that continues where that one stopped.
+
+    Guarantee: the results of all further rows are the same. Rows, watermarks, counters, chunks for snapshots and what
+    was learned are passed on; kept sub-joins are built from the windows. The other loop must not be used any more. If
+    this fails, such as for lack of memory, it can continue.
+    Cost: storing all rows again, and joining those of the sub-joins.
+    """
+    binding = loop.binding
+    keeps_nothing = all(isinstance(part, str) for part in shape)
+    table_counts = {alias: loop.counts[alias] for alias in binding.plan.tables}
+    tables = {alias: binding.schemas[alias].empty_table() for alias in binding.plan.tables}
+    options = loop.options
+    new = make_join_loop(
+        binding, options, rng=rng, clock=loop.clock, tables=tables, shape=None if keeps_nothing else shape,
+        intake=loop.intake,
+    )  # fmt: skip
+    loop.counts.update(table_counts)
+    for alias in binding.plan.graph.aliases:
+        new.windows[alias].take_over(loop.contents(alias), loop.windows[alias].chunks)
+    for alias in new.streams:  # rows that had expired without being removed yet may have been left out
+        loop.counts[alias].expired += len(loop.windows[alias]) - len(new.windows[alias])
+    new.learn(loop.learned())
+    return new

@@ -433,7 +433,8 @@ class TreeLoop:
             node = MultiwayNode(shape, schemas, self.binding, self.options, self.clock, self._rng)
         else:
             method = methods if isinstance(methods, str) else methods.get(shape, "hash")
-            node = BinaryNode(shape, schemas, self.binding, method)
+            probed = None if self.options.probed is None else partial(self.options.probed, self.clock)
+            node = BinaryNode(shape, schemas, self.binding, method, probed)
         for part, side, (_, below) in zip(shape, node.sides, made, strict=True):
             if below is not None:
                 below.parent = node, side

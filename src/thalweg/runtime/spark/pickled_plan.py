@@ -5,7 +5,7 @@ compares the digest of the bytes to find out whether it already has these functi
 unpickles nothing. If a captured value has changed, the bytes have changed too, and the functions of this task are
 used.
 
->>> from thalweg.plan import predicate
+>>> from thalweg import predicate
 >>> threshold = 5
 >>> first = PickledPlan.of(FilterPlan((predicate(lambda x: x > threshold, "x", name="large"),)))
 >>> first.open().predicates[0].func(7), first.names

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.joins.dict_chunks import DictChunks
+from tests.runtime.joins.start_plans import start_knowing_nothing
 from tests.runtime.spark.joins.streams import BEGIN_US, files, ids, results, rows, streaming
 from tests.runtime.spark.waiting import wait_until
 from thalweg.events import BatchTimed
@@ -45,7 +46,11 @@ def task() -> JoinTask:
     plan = JoinPlan.of("a.k = b.k", "5 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": rows([0]).schema, "b": rows([0]).schema})
     spread = Partitioning.of(plan.graph)
-    return JoinTask(binding, JoinSettings(), (0,), spread, "join", {}, max_ahead=86_400 * 10**6, idle_after=60 * SECOND)
+    settings = JoinSettings()
+    return JoinTask(
+        binding, settings, (0,), spread, "join", {}, start_knowing_nothing(plan, settings, 1),
+        max_ahead=86_400 * 10**6, idle_after=60 * SECOND,
+    )  # fmt: skip
 
 
 class Bucket:

@@ -15,6 +15,7 @@ from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree
+from thalweg.plan.join_shape import of_text, streams_of
 from thalweg.plan.window import Length
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
@@ -45,14 +46,25 @@ class PricedProbeChain(ProbeChain):
 def with_priced_probes(
     options: JoinOptions, aliases: tuple[str, ...], probe: Cost | Mapping[str, Cost]
 ) -> JoinOptions:  # fmt: skip
-    """Return the options of a loop with declared costs of probes: one cost for all, or costs by the stream probed."""
+    """Return the options of a loop with declared costs of probes: one cost for all, or costs by the stream probed. A
+    probe of a kept sub-join costs as much as that of its most expensive stream."""
     declared = dict(zip(aliases, prices(probe, aliases, "probe"), strict=True))
+
+    def price_of(name: str) -> Price:
+        if name in declared:
+            return declared[name]
+        each = [declared[alias] for alias in streams_of(of_text(name))]
+        return lambda now: max(price(now) for price in each)
 
     def chain(tree: JoinTree, stores: Mapping[str, WindowStore], clock: Callable[[], int]) -> ProbeChain:
         moved: Any = clock
-        return PricedProbeChain(tree, stores, moved, [declared[alias] for alias in tree.others])
+        return PricedProbeChain(tree, stores, moved, [price_of(name) for name in tree.others])
 
-    return replace(options, chain=chain)
+    def probed(clock: Callable[[], int], name: str, rows: int) -> None:
+        moved: Any = clock
+        moved.advance(rows * price_of(name)(clock()))
+
+    return replace(options, chain=chain, probed=probed)
 
 
 class MultiwayJoin(PricedOperator):

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from thalweg.cost.plan_chart import PlanChart
 from thalweg.kernels.window_store import WindowStore
-from thalweg.optimizer.choose_plan import PlanChoice
+from thalweg.optimizer.joins.start_plan import StartPlan
+from thalweg.plan.limits import Limits
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
@@ -23,7 +24,7 @@ from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, 
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
-from thalweg.runtime.memory_share import memory_share
+from thalweg.runtime.limits import limits_of
 from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, FILE_SCHEMA, FILTER_WORK, ROWS, TaskSink, WrittenBucket
 
 FORMAT = "format 2"
@@ -53,6 +54,8 @@ class JoinTask:
     identity: str
     tables: dict[str, bytes]
     """The tables as Arrow streams."""
+    start: StartPlan
+    """The plan that the loops begin with."""
     followed: tuple[str, ...] = ()
     """The streams that use their Spark watermark."""
     wanted: JoinRows = JoinRows.RESULTS
@@ -60,12 +63,15 @@ class JoinTask:
     """In ticks; None for no limit."""
     idle_after: int | None = None
     """In milliseconds; None to wait indefinitely."""
-    choice: PlanChoice | None = None
-    """The plan that was chosen from what is known before the start; None if too little is known."""
     chart: PlanChart | None = None
     """The chart that the plan follows; None if it follows none, or if too little is known before the start."""
     sink: TaskSink | None = None
     """Where tasks write the results; None if Spark writes them."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in this worker, which may have other memory than the driver."""
+        return limits_of(self.settings.max_bytes, buckets=len(self.buckets))
 
     @cached_property
     def query(self) -> str:
@@ -74,14 +80,13 @@ class JoinTask:
 
     def loop(self, *, snapshots: bool) -> WindowedJoin:
         """Return a new join loop."""
-        settings = self.settings
-        graph, choice = self.binding.plan.graph, self.choice
-        shape = settings.first_shape(graph, None if choice is None else choice.chosen.shape)
-        held = _TABLES.get(self.identity) if shape is None else None  # stores are those of a multiway join
-        chosen = settings.can_change(graph)
+        settings, start = self.settings, self.start
+        held = _TABLES.get(self.identity) if start.shape is None else None  # stores are those of a multiway join
+        options = settings.options(
+            self.limits.memory, in_buckets=True, snapshots=snapshots, may_change=start.may_change
+        )  # fmt: skip
         loop = make_join_loop(
-            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots, chosen=chosen),
-            rng=np.random.default_rng(settings.seed), shape=shape,
+            self.binding, options, rng=np.random.default_rng(settings.seed), shape=start.shape,
             tables=held or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
         if self.tables and isinstance(loop, JoinLoop):
@@ -146,10 +151,10 @@ class JoinTask:
 
     def watch(self) -> PlanWatch | None:
         """Return a watch for one bucket; None if the plan never changes."""
-        if self.wanted is JoinRows.LATE:
+        if self.wanted is JoinRows.LATE or not self.start.may_change:
             return None
         copies = dict.fromkeys(self.partitioning.columns, len(self.buckets))
-        return plan_watch(self.binding, self.settings, self.choice, memory_share(), self.chart, copies)
+        return plan_watch(self.binding, self.settings, self.start, self.limits.memory, self.chart, copies)
 
     def taken(self, loop: WindowedJoin, watch: PlanWatch | None, *, is_last: bool = False) -> TakenWork:
         """Return what was done since the last call. The watch may choose another plan from now on, unless no rows

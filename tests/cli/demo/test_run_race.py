@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from thalweg.cli.demo.patience import HANDLED, interrupts_wait
+from thalweg.cli.demo.run_race import HANDLED, interrupts_wait
 
 
 @pytest.mark.parametrize("number", HANDLED)

@@ -4,8 +4,9 @@ import functools
 from typing import Any
 
 import pytest
+from pyspark.sql.connect import functions as F
 
-from thalweg import PlanError, predicate
+from thalweg import PlanError, filters, predicate
 
 
 def is_suspicious(line: str) -> bool:
@@ -105,3 +106,38 @@ def test_a_spark_udf_is_refused_with_the_remedy() -> None:
 def test_a_predicate_cannot_be_applied_by_itself() -> None:
     with pytest.raises(PlanError, match=r"df\.transform\(tw\.filters\("):
         predicate(is_suspicious, "line")(object())
+
+
+SIZE = F.col("size") > 1024
+"""Columns of Spark Connect are made without a JVM."""
+
+
+def test_a_column_is_a_native_predicate_with_a_name() -> None:
+    keep = filters(SIZE, predicate(is_suspicious, "line"), SIZE, F.col("payload").isNotNull())
+    assert repr(keep) == "tw.filters(size > 1024, size > 1024 (2), payload is not null, is_suspicious)"
+
+
+def test_a_column_has_the_functions_of_its_tree_and_not_of_its_text() -> None:
+    cast = predicate(F.col("code").cast("int") > 5, name="large", after="has")
+    assert ([use.word for use in cast.uses], cast.raises, cast.after) == ([">", "cast"], True, ("has",))
+    named = predicate(F.col("`cast(code AS INT)`") == 5)
+    assert ([use.word for use in named.uses], named.raises, named.after) == (["="], False, ())
+
+
+def test_options_of_python_functions_are_refused_for_a_column() -> None:
+    for wrong in ({"vectorized": True}, {"setup": dict}, {"profile": False}):
+        with pytest.raises(PlanError, match="'large' is a Spark expression, which takes only name= and after="):
+            predicate(SIZE, name="large", **wrong)
+    with pytest.raises(PlanError, match="takes only name= and after="):
+        predicate(SIZE, "size")  # type: ignore[call-overload]
+    with pytest.raises(PlanError, match="non-empty string"):
+        predicate(SIZE, name="")
+
+
+def test_a_literal_that_looks_like_a_udf_is_accepted() -> None:
+    assert predicate(F.contains("line", F.lit("<lambda>(x)"))).name == "line contains '<lambda>(x)'"
+
+
+def test_random_expressions_are_refused() -> None:
+    with pytest.raises(PlanError, match=r"calls rand\(\)"):
+        filters(F.rand(5) < 0.5)
