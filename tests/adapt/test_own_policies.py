@@ -426,5 +426,5 @@ def test_a_new_setting_of_a_policy_needs_no_line_elsewhere(monkeypatch: pytest.M
     assert FilterSettings.resolve({}, {"spark.thalweg.policy": text}.get).profile == expected
     with pytest.raises(tw.PlanError, match=r"\(did you mean 'boldness'\?\); it has p, patience and boldness"):
         tw.filters(*chain(), policy="forward(bolness='much')")
-    (said,) = unknown_settings([], {"THALWEG_BOLDNESS": "much"})
+    (said,) = unknown_settings({}, {"THALWEG_BOLDNESS": "much"})
     assert said.endswith("set THALWEG_POLICY to forward(boldness='much') instead")

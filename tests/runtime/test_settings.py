@@ -233,7 +233,9 @@ def test_empty_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unknown_settings_are_reported_with_the_nearest_name() -> None:
     environ = {"THALWEG_POLICYS": "static", "THALWEG_DATA": "/data", "THALWEG_SEED": "5", "PATH": ""}
-    sentences = unknown_settings(["spark.thalweg.slicerows", "spark.thalweg.policy", "spark.master"], environ)
+    sentences = unknown_settings(
+        dict.fromkeys(["spark.thalweg.slicerows", "spark.thalweg.policy", "spark.master"], "1"), environ
+    )
     assert sentences == [
         "spark.thalweg.slicerows is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.slice_rows'?)",
         "THALWEG_POLICYS is not a Thalweg setting and is ignored (did you mean 'THALWEG_POLICY'?)",
@@ -280,8 +282,8 @@ def test_settings_of_policies_outside_are_answered_with_the_text_to_write(name: 
     key, variable = f"spark.thalweg.{name}", f"THALWEG_{name.upper()}"
     conf = {key: value}
     said = "{} is ignored: it is a setting of a policy; set {} to {} instead"
-    assert unknown_settings(conf, {}, conf.get) == [said.format(key, "spark.thalweg.policy", text)]
-    assert unknown_settings([], {variable: value}) == [said.format(variable, "THALWEG_POLICY", text)]
+    assert unknown_settings(conf, {}) == [said.format(key, "spark.thalweg.policy", text)]
+    assert unknown_settings({}, {variable: value}) == [said.format(variable, "THALWEG_POLICY", text)]
     for each in text.split(" or "):
         if "..." not in each:
             assert resolve({}, environ={"THALWEG_POLICY": each}).policy.text == each, "it can be set as it is shown"

@@ -337,11 +337,11 @@ def test_events_from_outside_are_of_every_part(monkeypatch: pytest.MonkeyPatch, 
     ],
 )
 def test_unknown_names_are_reported(variable: str, said: str) -> None:
-    assert [said in sentence for sentence in unknown_settings([], {variable: "1"})] == [True]
+    assert [said in sentence for sentence in unknown_settings({}, {variable: "1"})] == [True]
 
 
 def test_a_key_in_another_case_is_reported() -> None:
-    (said,) = unknown_settings(["spark.thalweg.Policy", "spark.thalweg.policy"], {})
+    (said,) = unknown_settings(dict.fromkeys(["spark.thalweg.Policy", "spark.thalweg.policy"], "auto"), {})
     assert said == "spark.thalweg.Policy is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.policy'?)"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -269,23 +269,19 @@ def _parse(name: str, where: str, text: str) -> Any:
         raise PlanError(f"{where}: {name} takes {_KINDS[FROM_OUTSIDE[name]]}") from None
 
 
-def unknown_settings(
-    keys: Iterable[str], environ: Mapping[str, str] = os.environ, conf: Callable[[str], str | None] = _nowhere
-) -> list[str]:  # fmt: skip
+def unknown_settings(conf: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return a sentence for each name outside the code that looks like a setting but is none, and would otherwise be
-    ignored silently. `conf`: looks up `keys`.
+    ignored silently.
 
-    >>> unknown_settings(["spark.thalweg.polcy", "spark.app.id"], {"THALWEG_BUDGET": "0.1"})
+    >>> unknown_settings({"spark.thalweg.polcy": "static", "spark.app.id": "1"}, {"THALWEG_BUDGET": "0.1"})
     ["spark.thalweg.polcy is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.policy'?)"]
-    >>> unknown_settings([], {"THALWEG_BUCKETS": "8"})
+    >>> unknown_settings({}, {"THALWEG_BUCKETS": "8"})
     ['THALWEG_BUCKETS is ignored: a checkpoint depends on it, so it can be set only in code, with buckets=']
-    >>> unknown_settings([], {"THALWEG_ROUTES": "4"})
+    >>> unknown_settings({}, {"THALWEG_ROUTES": "4"})
     ['THALWEG_ROUTES is ignored: it is a setting of a policy; set THALWEG_POLICY to mesh(routes=4) instead']
     """
     sentences = []
-    for prefix, spelled, found, look_up in (
-        (SPARK, str.lower, keys, conf), (VARIABLE, str.upper, environ, environ.get),
-    ):  # fmt: skip
+    for prefix, spelled, found in ((SPARK, str.lower, conf), (VARIABLE, str.upper, environ)):
         known = [f"{prefix}{spelled(name)}" for name in FROM_OUTSIDE]
         for key in sorted(found):
             if not key.lower().startswith(prefix.lower()) or key in OTHER_VARIABLES or key in known:
@@ -296,7 +292,7 @@ def unknown_settings(
             if name in IN_CODE_ALONE:
                 reason = IN_CODE_ALONE[name]
                 sentences.append(f"{key} is ignored: {reason}, so it can be set only in code, with {name}=")
-            elif instead := _as_policies(name, look_up(key) or ""):
+            elif instead := _as_policies(name, found[key]):
                 where = f"{prefix}{spelled('policy')}"
                 sentences.append(f"{key} is ignored: it is a setting of a policy; set {where} to {instead} instead")
             else:
@@ -333,7 +329,7 @@ _WARNED: set[str] = set()
 
 
 def _warn_of_unknown_settings(conf: Mapping[str, str]) -> None:
-    for sentence in unknown_settings(conf, conf=conf.get):
+    for sentence in unknown_settings(conf):
         if sentence not in _WARNED:
             _WARNED.add(sentence)
             warn_user(sentence)
