@@ -83,12 +83,15 @@ def policy_trial(scenario: JoinScenario, policy: str, seed: int, **settings: Any
     watch = Stopwatch()
     sources = {a: _read(batches, scenario, watch) for a, batches in scenario.batches.items()}
     took = timed(scenario, join.over(**sources), watch)
-    (section,) = join.report().sections
+    streams = join.report().to_dict()["sections"][0]["streams"]
     return Trial(
         took.wall, took.cpu, took.checksum.result,
-        {a: sum(s.evaluated) for a, s in section.streams.items()},
-        {a: sum(s.profiled) for a, s in section.streams.items()},
-        {"looked": sum(s.looked for s in section.streams.values()), "timed_results": took.checksum.rows - took.before},
+        {alias: sum(counts["evaluated"]) for alias, counts in streams.items()},
+        {alias: sum(counts["profiled"]) for alias, counts in streams.items()},
+        {
+            "looked": sum(counts["looked"] for counts in streams.values()),
+            "timed_results": took.checksum.rows - took.before,
+        },
     )  # fmt: skip
 
 
@@ -109,7 +112,7 @@ def order_trial(scenario: JoinScenario, orders: Orders) -> Trial:
         loop.loops[alias].restore({"policy": "static", "order": list(order)})
     watch = Stopwatch()
     took = timed(scenario, driven(loop, scenario, watch), watch)
-    evaluated = {a: sum(one.work.evaluated) for a, one in loop.loops.items()}
+    evaluated = {a: sum(one.work.chain.evaluated) for a, one in loop.loops.items()}
     return Trial(took.wall, took.cpu, took.checksum.result, evaluated)
 
 

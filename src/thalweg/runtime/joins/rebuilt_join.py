@@ -31,6 +31,6 @@ def rebuilt(loop: WindowedJoin, shape: Shape, rng: np.random.Generator) -> Windo
     for alias in binding.plan.graph.aliases:
         new.windows[alias].take_over(loop.contents(alias), loop.windows[alias].chunks)
     for alias in new.streams:  # rows that had expired without being removed yet may have been left out
-        loop.counts[alias].expired += len(loop.windows[alias]) - len(new.windows[alias])
+        loop.counts[alias].window.expired += len(loop.windows[alias]) - len(new.windows[alias])
     new.learn(loop.learned())
     return new
