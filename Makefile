@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-mesh bench-sql walk lab prose docs pictures recording format clean
+.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-mesh bench-sql walk lab prose docs pictures format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -125,9 +125,6 @@ docs: $(DOCS_INSTALLED) ## build the documentation as a site in build/docs
 
 pictures: $(INSTALLED) ## draw the pictures of the documentation into docs/images
 	@$(BIN)/python scripts/pictures.py
-
-recording: setup ## run the demo in a terminal and save it as an animated picture in docs/images, about 2 minutes
-	@$(WITH_JAVA) $(BIN)/python scripts/recording.py $(ARGS)
 
 $(DOCS_INSTALLED): $(INSTALLED)
 	@echo "docs: installing Sphinx into .venv"

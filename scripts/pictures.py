@@ -34,7 +34,9 @@ import thalweg as tw  # noqa: E402
 from bench.scenario import Scenario  # noqa: E402
 from bench.scenarios import drift  # noqa: E402
 from bench.work import calibrate  # noqa: E402
-from thalweg.cost.fluid import Arriving, Costs, JoinCosts, results_by  # noqa: E402
+from thalweg.cost.operator_costs import Costs  # noqa: E402
+from thalweg.cost.rate import Arriving, JoinCosts  # noqa: E402
+from thalweg.lab.rate_based.fluid import results_by  # noqa: E402
 from thalweg.plan.join_shape import Shape, to_text  # noqa: E402
 from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves  # noqa: E402
 from thalweg.report.plan_picture import curves_as_svg  # noqa: E402

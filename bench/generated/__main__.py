@@ -29,8 +29,6 @@ a measurement, a wrong row is not.
   and updates of policies move it by what they were measured to cost. A seed takes under a minute, results do not depend
   on the machine, and other processes do not disturb. `--jobs N` runs N chains at a time. `time` is then that of the
   virtual clock.
-- `--neighbor` runs `auto` a second time on each chain while another process takes the core at random; the line
-  `neighbor` compares.
 - `--columns FILE.parquet` takes the columns of that file instead of the data sets.
 - `--quick` runs six chains with a tenth of the work: checks that it runs, measures little.
 - `--spark` runs 40 evaluation chains on a local Spark: see `bench/generated/on_spark.py`.
@@ -66,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return its exit code."""
     parser = _parser()
     asked = parser.parse_args(arguments)
-    if asked.spark and (asked.virtual or asked.neighbor):
-        parser.error("--spark goes with neither --virtual nor --neighbor")
+    if asked.spark and asked.virtual:
+        parser.error("--spark does not go with --virtual")
     if asked.columns is not None and not Path(asked.columns).is_file():
         sys.exit(f"--columns: there is no file {asked.columns}; name a Parquet file")
     work = asked.work or (QUICK_WORK if asked.quick else 1.0)
@@ -82,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"with --data or {FOLDER}"
             )
     speed = None if asked.virtual else measure()
-    way = Way(sources, tuple(asked.policy or POLICIES), speed, asked.neighbor)
+    way = Way(sources, tuple(asked.policy or POLICIES), speed)
     mode = "spark" if asked.spark else way.mode
     _print_line({"bench": "generated", "line": "machine", "mode": mode, **_machine(), "speed": _speed(way)})
     if asked.spark:
@@ -156,7 +154,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--columns", metavar="FILE", help="a Parquet file whose columns are used instead")
     parser.add_argument("--virtual", action="store_true", help="run on a virtual clock")
     parser.add_argument("--jobs", type=int, default=1, help="with --virtual: number of chains at a time")
-    parser.add_argument("--neighbor", action="store_true", help="run auto again, with a noisy neighbor")
     parser.add_argument(
         "--spark", action="store_true", help="run on a local Spark; 40 chains unless --seed or --chain is given"
     )

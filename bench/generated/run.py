@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 from bench.generated import local, virtual
-from bench.generated.best import hindsight
 from bench.generated.burning import Speed
-from bench.generated.compare import MOST, Compared, compare, run_line
+from bench.generated.compare import Compared, compare
 from bench.generated.draw import Sources, draw
-from bench.generated.neighbor import neighbor
 from bench.generated.outcome import Outcome
-from bench.generated.spec import Chain, Order
+from bench.generated.spec import Order
 
 Task = tuple[int, int]
 """A seed and the number of a chain."""
@@ -27,8 +25,6 @@ class Way:
     sources: Sources
     policies: tuple[str, ...]
     speed: Speed | None = None
-    neighbor: bool = False
-    """Whether to run `auto` once more afterwards, with a noisy neighbor."""
 
     @property
     def mode(self) -> str:
@@ -49,22 +45,7 @@ def run_task(task: Task, way: Way) -> Compared:
             return local.run_orders(chain, way.speed, orders, seed)
         return local.run_local(chain, way.speed, policy, seed, limit_ns)
 
-    compared = compare(chain, way.policies, run, way.mode)
-    if way.neighbor:
-        compared.runs.append(_disturbed(chain, way, compared))
-    return compared
-
-
-def _disturbed(chain: Chain, way: Way, compared: Compared) -> dict[str, object]:
-    """Run `auto` with a noisy neighbor."""
-    known = hindsight(chain)
-    seed, limit_ns = chain.seed * 1000 + chain.number, MOST * known.fixed_ns
-    if way.speed is None:
-        outcome = virtual.run_virtual(chain, "auto", seed, limit_ns, neighbor=True)
-    else:
-        with neighbor(seed):
-            outcome = local.run_local(chain, way.speed, "auto", seed, limit_ns)
-    return {**run_line(chain, known, "auto", outcome, compared.best_time_ns, way.mode), "line": "neighbor run"}
+    return compare(chain, way.policies, run, way.mode)
 
 
 def each(tasks: Sequence[Task], way: Way, jobs: int) -> Iterator[Compared]:

@@ -23,7 +23,7 @@ RATIOS = {"work": "work_ratio", "work over the best of each phase": "phase_ratio
 
 
 def summary(lines: Sequence[Line]) -> Iterator[Line]:
-    """Return the summary of the lines of chains and runs, all of one mode and one set of circumstances."""
+    """Return the summary of the lines of chains and runs, all of one mode."""
     chains = {(line["seed"], line["chain"]): line for line in lines if line["line"] == "chain"}
     runs = [line for line in lines if line["line"] == "run"]
     mode = next(iter(chains.values()))["mode"] if chains else ""
@@ -39,7 +39,6 @@ def summary(lines: Sequence[Line]) -> Iterator[Line]:
             "best_again_over_best_time": [round(float(np.quantile(spread, q)), 4) for q in (0.0, 0.05, 0.5, 0.95, 1.0)],
             "quantiles": [0.0, 0.05, 0.5, 0.95, 1.0],
         }  # fmt: skip
-    yield from _disturbed(lines, chains, runs, mode)
     for line in runs:
         if line["policy"] == "auto" and line["work_ratio"] > LISTED:
             chain = chains[line["seed"], line["chain"]]
@@ -113,20 +112,6 @@ def _against(group: str, kind: str, runs: Sequence[Line], mode: str) -> Iterator
             "bench": "generated", "line": "kind", "mode": mode, "group": group, "kind": kind, "chains": len(auto),
             "best_other": best[1], "auto_over_best_other": round(best[0], 4),
             "behind": bool(len(auto) >= KIND_CHAINS and best[0] > BEHIND),
-        }  # fmt: skip
-
-
-def _disturbed(lines: Sequence[Line], chains: dict[Key, Line], runs: Sequence[Line], mode: str) -> Iterator[Line]:
-    """The work of `auto` with a noisy neighbor over that without, on the same chains of at least a second."""
-    quiet = {(line["seed"], line["chain"]): line["work_ratio"] for line in runs if line["policy"] == "auto"}
-    noisy = {(line["seed"], line["chain"]): line["work_ratio"] for line in lines if line["line"] == "neighbor run"}
-    both = [key for key in noisy if key in quiet and chains[key]["long"]]
-    if both:
-        before, after = _spread([quiet[key] for key in both]), _spread([noisy[key] for key in both])
-        yield {
-            "bench": "generated", "line": "neighbor", "mode": mode, "policy": "auto", "chains": len(both),
-            "work_without": before, "work_with": after,
-            "with_over_without": round(after["mean"] / before["mean"], 4),
         }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ OVERALL = ("all", "common", "short", "moving")
 def main(paths: Sequence[str]) -> int:
     """Print the tables of one or several files."""
     lines = read(paths)
-    found = list(summary([line for line in lines if line["line"] in ("chain", "run", "neighbor run")]))
+    found = list(summary([line for line in lines if line["line"] in ("chain", "run")]))
     local = [*overall(found), "", *kinds(found), "", *others(found)] if found else []
     on_spark = list(spark_kinds([line for line in lines if line["line"] == "spark chain"]))
     print("\n".join([*local, *spark(on_spark)]))
@@ -84,7 +84,7 @@ def kinds(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def others(lines: Sequence[Line]) -> Iterator[str]:
-    """The chains in no group, the control, the noisy neighbor, and the chains above the limit."""
+    """The chains in no group, the control, and the chains above the limit."""
     for line in lines:
         if line["line"] == "neither":
             members = ", ".join(f"{m['seed']}/{m['chain']} with {m['best_work_s']:.2f} s" for m in line["members"])
@@ -93,11 +93,6 @@ def others(lines: Sequence[Line]) -> Iterator[str]:
         if line["line"] == "control":
             least, _, middle, _, most = line["best_again_over_best_time"]
             yield f"The best order again over the best order, time: {least:.3f} to {most:.3f}, median {middle:.3f}."
-        if line["line"] == "neighbor":
-            yield (
-                f"With a noisy neighbor, work of `auto` on the same {line['chains']} chains: "
-                f"{line['work_with']['mean']:.3f} instead of {line['work_without']['mean']:.3f}."
-            )
     above = [line for line in lines if line["line"] == "above"]
     if above:
         yield from (

@@ -1,8 +1,8 @@
 """Runs on a virtual clock: predicates do not spend real time but advance the clock by their cost, with noise.
 
 The work of hundreds of chains is then known in minutes, even on busy cores, and is the same on every machine. There are
-two clocks, as in real runs: wall time and CPU time. CPU time does not advance while the process is descheduled or has
-to share its core. An update of a policy has the cost that was measured (`prices.py`).
+two clocks, as in real runs: wall time and CPU time. CPU time does not advance while the process is descheduled. An
+update of a policy has the cost that was measured (`prices.py`).
 """
 
 from __future__ import annotations
@@ -30,20 +30,15 @@ NOISE = 0.05
 """The standard deviation of the logarithm of the ratio of a call's time to its nominal time."""
 EVERY_NS, AWAY_NS = 1e8, (1e6, 5e6)
 """How often and for how long the process is descheduled; this affects wall time but not CPU time."""
-BURST_NS = 5e6
-"""With a neighbor, half of the time, in stretches of this length on average, everything takes twice as long on the
-wall."""
 
 
 class VirtualClock:
     """Wall time and CPU time that only predicates and policies advance."""
 
-    def __init__(self, seed: int, neighbor: bool = False) -> None:
+    def __init__(self, seed: int) -> None:
         self.now_ns = self.cpu_ns = 0
         self._rng = np.random.default_rng(seed)
         self._factors: list[float] = []
-        self._neighbor = neighbor
-        self._busy, self._until = False, 0.0
         self._away_at = float(self._rng.exponential(EVERY_NS))
 
     def __call__(self) -> int:
@@ -59,11 +54,6 @@ class VirtualClock:
         if noisy:
             ns *= self._factor()
         self.cpu_ns += int(ns)
-        if self._neighbor:
-            while self.now_ns >= self._until:
-                self._busy = not self._busy
-                self._until += float(self._rng.exponential(BURST_NS))
-            ns *= 2.0 if self._busy else 1.0
         if self.now_ns + ns > self._away_at:
             ns += float(self._rng.uniform(*AWAY_NS))
             self._away_at = self.now_ns + ns + float(self._rng.exponential(EVERY_NS))
@@ -83,9 +73,9 @@ def run_orders(chain: Chain, orders: Sequence[Order], seed: int = 1) -> Outcome:
     return Outcome(sum(part.work_ns for part in parts), sum(part.time_ns for part in parts), False)
 
 
-def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf, neighbor: bool = False) -> Outcome:
+def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf) -> Outcome:
     """Run a policy on all rows of a chain."""
-    clock = VirtualClock(seed, neighbor)
+    clock = VirtualClock(seed)
     ledger = Ledger(chain, limit_ns)
     loop = virtual_loop(chain, policy, seed, clock, ledger)
     kept: list[NDArray[np.int64]] = []

@@ -5,11 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from bench.joins.agenda import AGAIN, AUTO, STATIC
-from bench.joins.memory_read import random_read_ns
 from bench.joins.streams import JoinScenario
 from bench.rounds import Trials, Variant, ratio, ratios, seconds
 
@@ -58,7 +56,7 @@ class Measured:
                 **({"probes": self.probes(variant.name), "profiled": self.profiled(variant.name)}
                    if trials[0].evaluated else {}),
                 **counts,
-                **self._memory,
+                **({} if self.window_bytes is None else {"window_bytes": self.window_bytes}),
             }  # fmt: skip
 
     def rows_per_second(self, name: str) -> float:
@@ -82,13 +80,6 @@ class Measured:
         """Return our policy with the fewest probes, including profiling."""
         adaptive = [v.name for v in self.variants if v.ours and v.name not in (AGAIN, STATIC)]
         return min(((name, self.probes(name)) for name in adaptive), key=lambda found: found[1])
-
-    @cached_property
-    def _memory(self) -> dict[str, float]:
-        """Return the memory of the windows, and the cost of a read in as much memory."""
-        if self.window_bytes is None:
-            return {}
-        return {"window_bytes": self.window_bytes, "random_read_ns": round(random_read_ns(self.window_bytes), 1)}
 
     def ratio(self, name: str, to: str) -> float:
         """Return the median of the ratios of all rounds: below 1 is faster."""

@@ -71,19 +71,16 @@ def _variants(lines: list[Line]) -> list[str]:
 
 
 def _growing(lines: list[Line], kind: str) -> list[str]:
-    """Return the cost by size, with a bar of that length and the cost of a read in memory of that size."""
+    """Return the cost by size, with a bar of that length."""
     family = [line for line in lines if line.get("variant") == "auto" and line["scenario"].startswith(kind)]
-    rows = [
-        "| scenario | results per row | ns per row | | windows, MB | looks per row | random read in that memory, ns |"
-    ]
-    rows.append("|---|---:|---:|---|---:|---:|---:|")
+    rows = ["| scenario | results per row | ns per row | | windows, MB | looks per row |"]
+    rows.append("|---|---:|---:|---|---:|---:|")
     most = max((line["ns_per_row"] for line in family), default=1.0)
     for line in family:
         bar = "█" * max(round(20 * line["ns_per_row"] / most), 1)
         rows.append(
             f"| {line['scenario']} | {line['timed_results'] / line['rows']:.2f} | {line['ns_per_row']:.0f} | {bar} "
-            f"| {line['window_bytes'] / 1e6:.1f} | {line['looked'] / line['all_rows']:.1f} "
-            f"| {line['random_read_ns']:.1f} |"
+            f"| {line['window_bytes'] / 1e6:.1f} | {line['looked'] / line['all_rows']:.1f} |"
         )
     return rows
 

@@ -5,16 +5,13 @@ Parts, all of them by default:
 - `scenarios`: filters whose best order depends on the class of a row, and filters where it does not
   (`bench/mesh/drawn.py`). `policy="mesh"` is compared with `auto`, with one route (`sp`), with two eddies, with the
   best single order and with the clairvoyant, who knows the class of each row (`bench/mesh/measured.py`).
-- `many-seeds`: in how many of 100 draws of `none` a mesh with several routes is adopted, although it gains nothing.
 - `sizes`: `classes` with predicates of 50 ns, 1 us and 10 us in batches of 1,000 to 100,000 rows.
 - `search`: the meshes of II-QM and SA-QM against the cheapest ones.
-- `allowed`: `auto` with `classify_by` against `auto` without, on the scenarios of bench-filters.
 - `star`: a join of ten streams in which the class of a row decides which probe finds nothing (`bench/mesh/star.py`).
-- `one-row`: what an Eddy costs that decides for every row by itself, on a few rows of `classes`.
 
 `--spark` runs `classes` on Spark instead (`bench/mesh/on_spark.py`).
 
-Lines: `machine`; `left-out` for each policy, scenario or part that cannot run; `figures` per scenario, with all its
+Lines: `machine`; `left-out` for each policy or scenario that cannot run; `figures` per scenario, with all its
 variants; at the end one `target` per target. Evaluations include profiling; they are weighted with the cost of
 predicates where costs differ. Times are CPU times of this process. `auto` is measured twice under two names, which is
 the A/A control: a value that only its spread puts beyond a limit is `undecided`. So is one that cannot be computed, and
@@ -40,36 +37,20 @@ import pyarrow as pa
 
 from bench.generated.columns import FOLDER, data_folder
 from bench.joins.local import machine, print_line
-from bench.mesh import one_row, star
-from bench.mesh.allowed import allowed
-from bench.mesh.contenders import ALL, AUTO_MESH, EDDY_ONE_ROW, MESH
+from bench.mesh import star
+from bench.mesh.contenders import ALL
 from bench.mesh.drawn import AGENDA
-from bench.mesh.many_seeds import SEEDS, draws
 from bench.mesh.measured import measure
 from bench.mesh.search import SETS, above_optimum
 from bench.mesh.sizes import BATCH_SIZES, ROWS, sizes
-from bench.mesh.summary import (
-    ALLOWED,
-    BENCH,
-    MANY_SEEDS,
-    ONE_ROW,
-    PARTS,
-    SCENARIOS,
-    SEARCH,
-    SIZES,
-    SPARK,
-    STAR,
-    summary,
-)
+from bench.mesh.summary import BENCH, PARTS, SCENARIOS, SEARCH, SIZES, SPARK, STAR, summary
 from bench.rounds import WrongResultError, progress
 from bench.work import calibrate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUICK_ROWS, QUICK_DRAWS, QUICK_SETS = 4_000, 2, 3
-NEEDS = {MANY_SEEDS: MESH, ALLOWED: AUTO_MESH, ONE_ROW: EDDY_ONE_ROW}
-"""Parts that measure nothing without this policy."""
+QUICK_ROWS, QUICK_SETS = 4_000, 3
 
 Line = dict[str, Any]
 
@@ -101,10 +82,6 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
 
 
 def _lines(part: str, asked: argparse.Namespace, steps: float, spark: SparkSession | None) -> Iterator[Line]:
-    missing = NEEDS[part].missing if part in NEEDS else ""
-    if missing:
-        yield {"line": "left-out", "why": missing}
-        return
     for line in _on_spark(asked, steps, spark) if part == SPARK else _figures(part, asked, steps):
         yield {"line": "figures"} | line
 
@@ -114,20 +91,13 @@ def _figures(part: str, asked: argparse.Namespace, steps: float) -> Iterator[Lin
     rounds, rows = asked.rounds or (1 if quick else None), QUICK_ROWS if quick else None
     if part == SCENARIOS:
         yield from _scenarios(asked, steps, rows, rounds)
-    elif part == MANY_SEEDS:
-        yield draws(asked.seed, steps, rows, QUICK_DRAWS if quick else SEEDS)
     elif part == SIZES:
         yield from sizes(asked.seed, steps, rows or ROWS, rounds, BATCH_SIZES[:1] if quick else BATCH_SIZES)
     elif part == SEARCH:
         yield above_optimum(asked.seed, QUICK_SETS if quick else SETS)
-    elif part == ALLOWED:
-        yield from allowed(asked.seed, steps, rows, rounds)
     elif part == STAR:
         windows = star.QUICK_WINDOWS if quick else star.WINDOWS
         yield from star.stars(asked.seed, star.QUICK_ROWS if quick else star.ROWS, rounds or star.ROUNDS, windows)
-    elif part == ONE_ROW:
-        few = one_row.QUICK_ROWS if quick else one_row.ROWS
-        yield one_row.one_row(asked.seed, steps, few, rounds or one_row.ROUNDS)
 
 
 def _scenarios(asked: argparse.Namespace, steps: float, rows: int | None, rounds: int | None) -> Iterator[Line]:

@@ -14,7 +14,6 @@ import thalweg as tw
 from bench.check import Check
 from bench.mesh.classed import Classed
 from thalweg.adapt.registry import POLICIES
-from thalweg.events import Record
 
 EDDY_ROWS = 100
 """The rows per decision of an eddy; a decision for each row costs a call of 10 to 35 us."""
@@ -61,8 +60,6 @@ MESH = Contender("mesh", "mesh", classifies=True)
 SP = Contender("sp", "mesh", {"routes": 1}, classifies=True)
 """A single plan: the mesh policy with the same sample, and one route."""
 EDDY = Contender("eddy", "eddy", {"eddy_batch": EDDY_ROWS})
-EDDY_ONE_ROW = Contender("eddy, a row at a time", "eddy", {"eddy_batch": 1})
-"""A decision and a call for each row: more than 100 us per row, so it runs on few rows only (part `one-row`)."""
 EDDY_CBR = Contender("eddy-cbr", "eddy-cbr", classifies=True)
 AUTO_MESH = Contender("auto, meshes allowed", "auto", classifies=True)
 ALL = (AUTO, AGAIN, MESH, SP, EDDY, EDDY_CBR, AUTO_MESH)
@@ -72,12 +69,6 @@ def routes_of(report: tw.Report) -> int:
     """Return the number of routes at the end of the latest run; 1 if its section has no mesh."""
     mesh = getattr(report.sections[-1], "mesh", None)
     return 1 if mesh is None else len(mesh.routes)
-
-
-def adopts_mesh(record: Record) -> bool:
-    """Return whether a record of a run shows that a mesh was adopted. A record has only the last mesh of its rows; if
-    that one was given up, it is one of a single route, which no record has otherwise."""
-    return bool(getattr(record, "mesh", ""))
 
 
 def routing_share_of(report: tw.Report) -> float | None:

@@ -22,7 +22,7 @@ import thalweg as tw
 from bench.check import Check
 from bench.local_variants import timed
 from bench.mesh.classed import Classed
-from bench.mesh.contenders import AGAIN, ALL, AUTO, Contender, adopts_mesh, routes_of, routing_share_of
+from bench.mesh.contenders import AGAIN, ALL, AUTO, Contender, routes_of, routing_share_of
 from bench.mesh.counted import counting, counts_of
 from bench.rounds import Trial, Trials, Variant, interleave, ratio, ratios, seconds
 from bench.scenario import BATCH_ROWS, Phase
@@ -167,11 +167,8 @@ def run_contender(classed: Classed, contender: Contender, batches: Batches, seed
     counted = counting(classed.scenario.checks)
     checks = counted or classed.scenario.checks
     keep = contender.filters(classed, checks, seed)
-    adopted: list[bool] = []
-    keep.listeners.append(lambda record: adopted.append(adopts_mesh(record)))
     trial = timed([(keep, [batch for phase in batches for batch in phase])])
-    found = _with_counts(trial, checks if counted else None, [keep])
-    return replace(found, counts={**found.counts, "adopted": sum(adopted)})
+    return _with_counts(trial, checks if counted else None, [keep])
 
 
 def run_single(classed: Classed, batch_rows: int, batches: Batches, seed: int) -> Trial:

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from bench.mesh.contenders import AUTO_MESH, EDDY, EDDY_CBR, MESH
+from bench.mesh.contenders import EDDY, EDDY_CBR, MESH
 from bench.mesh.search import SEARCHES
 from bench.mesh.sizes import pays_from
 from bench.verdict import never, target_line
 
 BENCH = "mesh"
-PARTS = SCENARIOS, MANY_SEEDS, SIZES, SEARCH, ALLOWED, STAR, ONE_ROW = (
-    "scenarios", "many-seeds", "sizes", "search", "allowed", "star", "one-row",
-)  # fmt: skip
+PARTS = SCENARIOS, SIZES, SEARCH, STAR = "scenarios", "sizes", "search", "star"
 SPARK = "spark"
 EVALUATIONS_SHARE = {"classes": 0.85, "numbers": 0.85, "drift": 0.70, "many": 0.50, "rooms": 0.50}
 CPU_SHARE = {"classes": 0.75, "numbers": 0.75}
 NO_LOSS = ("none", "counter", "cheap", "kdd", "calm")
-OVER_AUTO, OVER_AUTO_IF_ALLOWED = 1.03, 1.02
+OVER_AUTO = 1.03
 ROUTING_SHARE = 0.03
 AT_ONE_US = ("classes", "numbers", "many", "drift", "none")
 """Scenarios in which a predicate takes 1 us and rows are drawn."""
 FEWER = 0.9999
 """Ratios have four digits, and this is the largest one below 1."""
 OVER_EDDY = {"classes": FEWER, "numbers": FEWER, "none": 1.02}
-MOST_ADOPTED_SHARE = 0.05
 MEAN_ABOVE, WORST_ABOVE, MOST_COSTED = 0.03, 0.10, 2_000
 SPARK_SHARE, SPARK_SPEED = 0.75, 1.3
 STAR_SHARE, STAR_WINDOW = 0.70, 10_000
@@ -36,7 +33,7 @@ Line = dict[str, Any]
 
 def summary(figures: Sequence[Line]) -> Iterator[Line]:
     """Yield one line per target for which something was measured. Of several seeds, the worst one counts. A target
-    whose figure cannot be computed is undecided, and its line says why. The part `one-row` has no targets."""
+    whose figure cannot be computed is undecided, and its line says why."""
     for part, judge in _JUDGES.items():
         own = [line for line in figures if line["part"] == part]
         if own:
@@ -78,12 +75,6 @@ def _scenario(scenario: str, figures: Sequence[Line]) -> Iterator[Line]:
                 yield target_line(BENCH, f"evaluations over those of {eddy}", max(ratios), OVER_EDDY[scenario])
 
 
-def _many_seeds(figures: Sequence[Line]) -> Iterator[Line]:
-    worst = max(line["with_routes"] / line["seeds"] for line in figures)
-    about = "share of draws of none in which more than one route was adopted"
-    yield {**target_line(BENCH, about, worst, MOST_ADOPTED_SHARE), "scenario": MANY_SEEDS}
-
-
 def _sizes(figures: Sequence[Line]) -> Iterator[Line]:
     """Yield the least batch sizes from which on a mesh pays, which have no limits."""
     for seed in dict.fromkeys(line["seed"] for line in figures):
@@ -102,18 +93,6 @@ def _search(figures: Sequence[Line]) -> Iterator[Line]:
         ):
             worst = max(line[name][what] for line in figures)
             yield {**target_line(BENCH, f"{name}: {about}", worst, limit), "scenario": SEARCH}
-
-
-def _allowed(figures: Sequence[Line]) -> Iterator[Line]:
-    name = AUTO_MESH.name
-    over = [
-        (line["variants"][name]["cpu_over_auto"], line["aa"]) for line in figures if name in line["variants"]
-    ]  # fmt: skip
-    if over:
-        yield {
-            **never(BENCH, "CPU time of auto with meshes over that without", over, OVER_AUTO_IF_ALLOWED),
-            "scenario": ALLOWED,
-        }
 
 
 def _spark(figures: Sequence[Line]) -> Iterator[Line]:
@@ -167,6 +146,5 @@ def _reason(figures: Sequence[Line], name: str) -> str:
 
 
 _JUDGES: dict[str, Callable[[Sequence[Line]], Iterator[Line]]] = {
-    SCENARIOS: _scenarios, MANY_SEEDS: _many_seeds, SIZES: _sizes, SEARCH: _search, ALLOWED: _allowed, STAR: _star,
-    SPARK: _spark,
+    SCENARIOS: _scenarios, SIZES: _sizes, SEARCH: _search, STAR: _star, SPARK: _spark,
 }  # fmt: skip

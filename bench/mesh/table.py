@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bench.mesh.contenders import MESH
 from bench.mesh.measured import CLAIRVOYANT
-from bench.mesh.summary import ALLOWED, ONE_ROW, SCENARIOS, SIZES, SPARK, STAR, summary
+from bench.mesh.summary import SCENARIOS, SIZES, SPARK, STAR, summary
 from bench.page import Line, tables_of_runs
 from bench.plans.table import targets
 from bench.table import short
@@ -21,18 +21,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def tables(lines: list[Line]) -> list[str]:
-    """Return the targets, the figures of every scenario and variant, and the tables of batch sizes and of an Eddy that
-    routes a row at a time."""
+    """Return the targets, the figures of every scenario and variant, and the table of batch sizes."""
     figures = [line for line in lines if line["line"] == "figures"]
     found = ["### Targets", "", *targets(list(summary(figures)))]
-    compared = [line for line in figures if line["part"] in (SCENARIOS, ALLOWED, STAR, SPARK)]
+    compared = [line for line in figures if line["part"] in (SCENARIOS, STAR, SPARK)]
     if compared:
         found += ["", "### Every variant", "", *_variants(compared)]
     batches = [line for line in figures if line["part"] == SIZES]
     if batches:
         found += ["", "### Batch sizes", "", *_sizes(batches)]
-    single_rows = [line for line in figures if line["part"] == ONE_ROW]
-    return [*found, "", "### A row at a time", "", *_one_row(single_rows)] if single_rows else found
+    return found
 
 
 def _variants(figures: Sequence[Line]) -> list[str]:
@@ -56,18 +54,6 @@ def _sizes(figures: Sequence[Line]) -> list[str]:
         cells = [f"{line['ns']:,.0f}", f"{line['batch_rows']:,}", str(line["seed"]), short(line["aa"])]
         cells += [_cell(mesh.get("cpu_over_auto")), _cell(mesh.get("routes")), _percent(mesh.get("routing_share"))]
         rows.append(f"| {' | '.join([*cells, short(line[f'{CLAIRVOYANT}_over_single'])])} |")
-    return rows
-
-
-def _one_row(figures: Sequence[Line]) -> list[str]:
-    """Return a row per contender: what it evaluates, decides and takes per row."""
-    rows = ["| rows | seed | variant | evaluations/row | decisions/row | CPU, us/row | routing (elapsed), us/row |"]
-    rows.append("|---:|---:|---|---:|---:|---:|---:|")
-    for line in figures:
-        for variant, one in line["variants"].items():
-            cells = [f"{line['rows']:,}", str(line["seed"]), variant]
-            cells += [_cell(one[name]) for name in ("evaluations", "decisions", "us_per_row", "routing_us_per_row")]
-            rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import Chosen, check_classified
-from thalweg.deprecated import current_arguments, warn_renamed_method
 from thalweg.errors import PlanError
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.filter_plan import checked_classifiers
@@ -55,7 +54,6 @@ def filters(
     on_error: str = "raise",
     redact: bool | None = None,
     time_limit: float | None = None,
-    window: int | None = None,
 ) -> Filters:
     """Return a conjunction of predicates whose evaluation order adapts to the data.
 
@@ -112,8 +110,6 @@ def filters(
     time_limit
         The number of seconds that a predicate may take for one slice of a few thousand rows. If it takes longer, the
         query fails with an error that names the predicate.
-    window
-        Deprecated: the old name of `profile_window`.
 
     Returns
     -------
@@ -143,12 +139,12 @@ def filters(
         "policy": policy, "p": p, "profile_window": profile_window, "alpha": alpha, "budget": budget,
         "routes": routes, "search": search, "search_from": search_from, "eddy_batch": eddy_batch,
         "slice_rows": slice_rows, "seed": seed, "events": events, "on_error": on_error, "redact": redact,
-        "time_limit": time_limit, "window": window,
+        "time_limit": time_limit,
     }  # fmt: skip
     plan = FilterPlan.of(predicates)
     if classify_by is not None:
         plan = replace(plan, classify_by=checked_classifiers(classify_by))
-    return Filters(plan, current_arguments(given))
+    return Filters(plan, given)
 
 
 class Filters(AdaptiveBase):
@@ -263,11 +259,6 @@ class Filters(AdaptiveBase):
         [Row(code='x7')]
         """
         return self.attached(df, Wanted.FAILED, column)
-
-    def errors(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
-        """Deprecated: the old name of :meth:`failed`."""
-        warn_renamed_method("errors")
-        return self.failed(df, column)
 
     def attached(self, df: Any, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Any:
         """Return what a call, `tagged` or `failed` returns, depending on `wanted`."""
@@ -384,13 +375,6 @@ class Filters(AdaptiveBase):
         [['x7']]
         """
         return self._over(batches, Wanted.FAILED, column)
-
-    def errors_over(
-        self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch, column: str = ERRORS_COLUMN
-    ) -> Iterator[pa.RecordBatch]:
-        """Deprecated: the old name of :meth:`failed_over`."""
-        warn_renamed_method("errors_over")
-        return self.failed_over(batches, column)
 
     def _over(
         self,

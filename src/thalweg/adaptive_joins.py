@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import Chosen, check_classified, classifies
-from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
 from thalweg.plan.join_plan import JoinPlan
@@ -211,7 +210,7 @@ def join(
         "slice_rows": slice_rows, "seed": seed, "events": events, "redact": redact, "chart_parts": chart_parts,
         "chart_rounds": chart_rounds, "chart_decay": chart_decay, "chart_threshold": chart_threshold,
     }  # fmt: skip
-    return Join(joined, current_arguments(given), join_statistics(statistics, joined))
+    return Join(joined, given, join_statistics(statistics, joined))
 
 
 class Join(AdaptiveBase):

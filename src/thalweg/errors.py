@@ -118,13 +118,13 @@ class WorkerDiedError(PredicateError):
     """Raised if the Python workers that ran this task before died in a predicate."""
 
 
-def warn_user(sentence: str, category: type[Warning] = UserWarning) -> None:
+def warn_user(sentence: str) -> None:
     """Issue a warning for the first caller outside of Thalweg, PySpark and numba, so that Python shows the line that a
     user can change."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("thalweg", "pyspark", "numba"):
         frame, level = frame.f_back, level + 1
-    warnings.warn(printable(sentence), category, stacklevel=level)
+    warnings.warn(printable(sentence), stacklevel=level)
 
 
 def nearest(word: object, known: Iterable[str]) -> str:

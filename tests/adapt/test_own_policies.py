@@ -151,7 +151,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "is an object: pass its class, policy=Forward",
     ),
     "our name": (type("Other", (Forward,), {"name": "sweep"}), "'sweep' is the name of a built-in policy"),
-    "our old name": (type("Other", (Forward,), {"name": "written"}), "'written' is the name of a built-in policy"),
     "no line": (type("Other", (Forward,), {"name": "a\nb"}), "its name is 'a\\\\nb'"),
     "blank": (type("Other", (Forward,), {"name": " "}), "its name is ' '"),
     "a dict": (type("Other", (Forward,), {"defaults": {"p": 1}}), "must be a dataclass instance or None"),

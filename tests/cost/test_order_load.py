@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.long_run import examples
 from thalweg import objective
 from thalweg.adapt.slice_length import MOST_ROWS
-from thalweg.cost.om_utility import Unary, chain_cost
 from thalweg.cost.order_load import SLICE_ROWS, FilterTimes, best_order, order_costs
+from thalweg.lab.om.utility import Unary, chain_cost
 from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.plan.pipeline import Pipeline
 

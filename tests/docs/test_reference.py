@@ -44,8 +44,6 @@ INTERNAL = {
     "JoinReport.again": "a word of its text",
 }
 """Names that the pages leave out with `exclude-members`, and why."""
-DEPRECATED = {"Filters.errors", "Filters.errors_over"}
-"""Old names: their text refers to the new name, which has the rest."""
 RETURNED = {
     "functions and methods return them, and the examples are there": {
         "ChartView", "ContinuousQuery", "Explanation", "FilterRound", "Filters", "Join", "JoinReport", "JoinSection",
@@ -132,7 +130,7 @@ def lacks(name: str, function: Callable[..., Any]) -> list[str]:
 
 
 ALL = [shown for page in PAGES for shown in shown_in(page.read_text(encoding="utf-8"))]
-CALLABLES = {name: function for shown in ALL for name, function in shown.callables() if name not in DEPRECATED}
+CALLABLES = {name: function for shown in ALL for name, function in shown.callables()}
 
 
 @pytest.mark.parametrize("name", CALLABLES)
@@ -196,11 +194,7 @@ def test_what_the_pages_leave_out_exists_and_has_a_reason() -> None:
 
 
 def test_every_exception_is_needed() -> None:
-    everything = {name: function for shown in ALL for name, function in shown.callables()}
-    assert set(everything) >= DEPRECATED
     assert {shown.name for shown in ALL} >= set().union(*RETURNED.values())
-    for name in DEPRECATED:
-        assert (inspect.getdoc(everything[name]) or "").startswith("Deprecated: ")
 
 
 @pytest.mark.parametrize("shown", ALL, ids=lambda shown: f"{shown.module}.{shown.name}")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.cost.test_order_load import drawn
 from tests.long_run import examples
-from thalweg.cost.om_utility import Unary, chain_cost
 from thalweg.cost.order_load import FilterTimes, order_costs
+from thalweg.lab.om.utility import Unary, chain_cost
 from thalweg.plan.nodes import Aggregate, Filter, Output, Scan
 from thalweg.plan.pipeline import Pipeline
 

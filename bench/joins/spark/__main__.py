@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,6 @@ from bench.filters import machine, print_line
 from bench.joins.spark.agenda import (
     AGENDA,
     ENDURED,
-    PROFILED,
     QUICK_BATCHES,
     QUICK_ENDURED,
     QUICK_ROWS,
@@ -35,7 +33,6 @@ from bench.joins.spark.agenda import (
 from bench.joins.spark.endurance import endure
 from bench.joins.spark.expected import demand, expected
 from bench.joins.spark.measured import BENCH, Measured
-from bench.joins.spark.profile import profile, profiled
 from bench.joins.spark.restart import restarts
 from bench.joins.spark.scenario import SEED
 from bench.joins.spark.stream_files import StreamFiles
@@ -79,20 +76,15 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
                 return 1
             return 0
         warm_batches = WARM_BATCHES
-        for name in dict.fromkeys(asked.scenario or (PROFILED if asked.profile else AGENDA)):
+        for name in dict.fromkeys(asked.scenario or AGENDA):
             item = AGENDA[name]
             rows = asked.rows or (QUICK_ROWS if asked.quick else item.rows)
             batches = asked.batches or (QUICK_BATCHES if asked.quick else item.batches)
             rounds = asked.rounds or (1 if asked.quick else item.rounds)
             try:
                 if not asked.quick:
-                    warm = item if not asked.profile else replace(item, variants=(profiled(item),))
-                    measure(spark, warm, QUICK_ROWS, warm_batches, 1, folder / f"{name}-warm")
+                    measure(spark, item, QUICK_ROWS, warm_batches, 1, folder / f"{name}-warm")
                     warm_batches = QUICK_BATCHES
-                if asked.profile:
-                    for line in profile(spark, item, rows, batches, folder / f"{name}-profile", asked.seed):
-                        print_line(line)
-                    continue
                 done[name] = measure(spark, item, rows, batches, rounds, folder / name, asked.seed)
             except WrongResultError as wrong:
                 print_line({"bench": BENCH, "scenario": name, "error": str(wrong)})
@@ -130,7 +122,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--part", choices=("restart", "endurance"), help="instead of scenarios: restarts, or 10,000 batches (an hour)"
     )
-    parser.add_argument("--profile", action="store_true", help="show where the CPU time of a batch of our join goes")
     parser.add_argument("--rounds", type=int, help="rounds of every variant; by default set by the scenario")
     parser.add_argument("--batches", type=int, help="batches of every run; by default set by the scenario")
     parser.add_argument("--rows", type=int, help="rows per stream and batch; by default set by the scenario")

@@ -49,5 +49,3 @@ AGENDA = {
     LONG: Item(partial(three_way, name=LONG), 30_000, 100, 1, (OURS,)),
 }
 """Spark's joins take half a minute for a large batch, so rounds are few. RocksDB is compared where it takes seconds."""
-PROFILED = (SMALL, LARGE)
-"""Unless others are named."""

@@ -38,7 +38,6 @@ def tables(lines: Iterable[Line], *, in_files: bool = False) -> list[str]:
         ("Targets on Spark", _targets(lines)),
         ("Rates on Spark", _rates(lines)),
         ("What a batch costs", _costs(lines)),
-        ("Where a batch's CPU time goes", _profile(lines)),
         ("Ten thousand small batches", _endurance(lines)),
     ):
         if len(rows) > 2:
@@ -102,16 +101,6 @@ def _costs(lines: list[Line]) -> list[str]:
             f"| {line['fixed_ms']:,.0f} | {line['checkpoint_bytes_per_batch'] / 1e6:.2f} "
             f"| {line['state_bytes'] / 1e6:.1f} | {windows} |"
         )
-    return rows
-
-
-def _profile(lines: list[Line]) -> list[str]:
-    rows = ["| scenario | part | CPU ms per batch | share |", "|---|---|---:|---:|"]
-    rows += [
-        f"| {line['scenario']} | {line['part']} | {line['cpu_ms']:,.1f} | {100 * line['share']:.1f} % |"
-        for line in lines
-        if "share" in line
-    ]
     return rows
 
 

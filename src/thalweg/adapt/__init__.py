@@ -1,7 +1,5 @@
 """The policies: small classes that watch a pipeline and decide, with a reason, when another order is better."""
 
-from typing import Any
-
 from thalweg.adapt.auto import BudgetSettings
 from thalweg.adapt.policy import (
     Costs,
@@ -25,7 +23,6 @@ from thalweg.adapt.registry import (
     policy_name,
     takes,
 )
-from thalweg.deprecated import renamed_class
 
 __all__ = [
     "POLICIES",
@@ -48,8 +45,3 @@ __all__ = [
     "restored_order",
     "takes",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    """Look up a class by its old name, with a warning."""
-    return globals()[renamed_class(__name__, name)]

@@ -32,7 +32,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.deprecated import current_name
 from thalweg.errors import PlanError
 from thalweg.formatting import duration, times
 from thalweg.plan.pipeline import Pipeline
@@ -466,7 +465,7 @@ def restored_order(snapshot: Mapping[str, Any], name: str, pipeline: Pipeline) -
     Raises a PlanError if the snapshot is from another policy or from other filters.
     """
     order = tuple(int(k) for k in snapshot.get("order", ()))
-    if current_name("policy", str(snapshot.get("policy"))) != name or not pipeline.respects(order):
+    if snapshot.get("policy") != name or not pipeline.respects(order):
         raise PlanError(
             f"cannot restore policy {name!r} with {len(pipeline)} filters from a snapshot of policy "
             f"{snapshot.get('policy')!r} with order {order}; use a snapshot of the same policy and the same filters"

@@ -24,7 +24,6 @@ from thalweg.adapt.policy import Policy, Settings
 from thalweg.adapt.static import Static
 from thalweg.adapt.sweep import Sweep
 from thalweg.adapt.velox_rank import VeloxRank
-from thalweg.deprecated import current_name
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.pipeline import Pipeline
 
@@ -86,7 +85,7 @@ def _refuse_no_policy(cls: type[Any]) -> None:
         raise PlanError(
             f"{what}: this class has no {', '.join(f'{m}()' for m in missing)}, which a policy needs; {_HOW}"
         )
-    if current_name("policy", name) in POLICIES:
+    if name in POLICIES:
         raise PlanError(f"{what}: {name!r} is the name of a built-in policy; set the class attribute `name` to another")
     if not name.strip() or not name.isprintable():
         raise PlanError(

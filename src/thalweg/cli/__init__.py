@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import warnings
 from typing import Annotated
 
 import typer
@@ -33,8 +32,6 @@ def thalweg(
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without × shows a ? instead of failing
             stream.reconfigure(errors="replace")
-    # Python hides these outside of scripts; a command has to show them itself
-    warnings.filterwarnings("default", ".* is deprecated: use ", DeprecationWarning)
 
 
 app.command()(demo)

@@ -1,26 +1,22 @@
-"""Output rates of operators as the rate-based paper prints them, and its approximation of integrals by half the time.
+"""Output rates of operators as the rate-based paper prints them, and the constant rate that its heuristics assume.
 
-Answers: the output rate of projections, selections, joins and trees of joins at a time t, and the results until then.
-Two forms:
+Answers: the output rate of projections, selections, joins and trees of joins at a time t (equation 2 for each join,
+with the rate of an inner join at t as its input), and the paper's approximation of an integral until t by the rate at
+t/2 (section 4.2.1).
 
-- *as printed*: equation 2 for each join, with the rate of an inner join at t as its input, integrated by equation 3;
-- *halved*: the paper's heuristic (section 4.2.1), in which every join has the constant rate of equation 2 at t/2.
-
-Neither is used to choose plans, because both count too few results: a join of n streams that keeps up has f r1 ... rn
-t^n of them, of which the printed form finds 1/n and the halved form 1/2^(n-1). In equation 2 the numerator is the mean
-rate of all results so far, not the rate at t, so the integral averages a second time. `fluid.py` is the model that
-chooses. Both forms are kept to compare with the paper.
+Only the heuristics of the paper use them, because they count too few results: a join of n streams that keeps up has
+f r1 ... rn t^n of them, of which the rate at t/2 finds 1/2^(n-1).
 
 Cost: one evaluation per join and time.
 
 >>> streams = {"a": Arriving(10.0), "b": Arriving(4.0), "c": Arriving(2.0)}
 >>> tree = JoinCosts((("a", "b"), "c"), {("a", "b"): 0.1, ("a", "c"): 0.5}, Costs(move="1 ms"))
 >>> exact = 0.1 * 0.5 * 10 * 4 * 2 * 6**3
->>> round(printed_results(tree, streams, 6.0) / exact, 3), round(halved_results(tree, streams, 6.0) / exact, 3)
-(0.333, 0.25)
+>>> round(halved_rate(tree, tree.shape, streams, 6.0) * 6.0 / exact, 3)
+0.25
 
 Reference: Viglas, Naughton: Rate-Based Query Optimization for Streaming Information Sources. SIGMOD 2002, sections
-3 and 4.2.1, equations 1 to 3, tables 1 to 3.
+3 and 4.2.1, equations 1 and 2, tables 1 to 3.
 """
 
 from __future__ import annotations
@@ -29,15 +25,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from thalweg.cost.operator_costs import Cost, Costs
 from thalweg.cost.ticks import UNIT, ticks
 from thalweg.errors import PlanError
 from thalweg.plan.join_shape import Shape, streams_of, to_text
-
-STEPS = 256
-"""The number of intervals in which equation 3 is integrated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,30 +167,19 @@ def join_rate(left: float, right: float, selectivity: float, costs: NodeCosts, t
     return selectivity * left * right * t / max(left * left_cost + right * right_cost, 1.0)
 
 
-def printed_results(tree: JoinCosts, streams: Mapping[str, Arriving], until: float) -> float:
-    """Return the results until a time as printed: equation 2 at every t, integrated by equation 3."""
-    times = np.linspace(0.0, until, STEPS + 1)
-    rates = [_rate(tree, tree.shape, streams, t) for t in times.tolist()]
-    return float(np.trapezoid(rates, times))
-
-
-def halved_results(tree: JoinCosts, streams: Mapping[str, Arriving], until: float) -> float:
-    """Return the results until a time by local rate maximization's estimate: every join at half of the time."""
-    return _rate(tree, tree.shape, streams, until / 2.0) * until
-
-
 def halved_rate(tree: JoinCosts, part: Shape, streams: Mapping[str, Arriving], until: float) -> float:
     """Return the constant rate that local rate maximization assumes for one part of a tree (figure 4)."""
-    return _rate(tree, part, streams, until / 2.0)
+    return rate_at(tree, part, streams, until / 2.0)
 
 
-def _rate(tree: JoinCosts, part: Shape, streams: Mapping[str, Arriving], at: float) -> float:
+def rate_at(tree: JoinCosts, part: Shape, streams: Mapping[str, Arriving], at: float) -> float:
+    """Return the output rate of one part of a tree at a time, as printed."""
     if isinstance(part, str):
         rate = streams[part].rate
         for filtering in streams[part].filters:
             rate = selection_rate(rate, fixed_cost(filtering.cost, "cost"), filtering.kept)
         return rate
-    left, right = (_rate(tree, below, streams, at) for below in part)
+    left, right = (rate_at(tree, below, streams, at) for below in part)
     within = math.prod(tree.selectivity(streams_of(below)) for below in part)
     between = tree.selectivity(streams_of(part)) / within if within else 0.0
     return join_rate(left, right, between, tree.of(part), at)

@@ -2,13 +2,13 @@
 
 Answers: the results that a plan has returned by each of some times, and the time at which it has returned so many.
 How: rows arrive as a fluid. If W(e) is the work of everything that arrived by time e, in seconds, it is done at
-W(e) + max over u <= e of (u - W(u)), as in `fluid.py`. What a plan has returned by a time depends on its work only:
-the results of the rows that arrived by e are the same for every plan.
+W(e) + max over u <= e of (u - W(u)). What a plan has returned by a time depends on its work only: the
+results of the rows that arrived by e are the same for every plan.
 Guarantee: exact for fluid arrivals, apart from the grid of time.
 Cost: O(grid) per plan.
 
-`fluid.py` gives every operator a worker of its own, as the papers do; a join of Thalweg does all of its work in one
-worker per bucket.
+The papers give every operator a worker of its own (`lab/rate_based/fluid.py`); a join of Thalweg does all of its work
+in one worker per bucket.
 
 >>> times = np.linspace(0.0, 10.0, 101)
 >>> work = 2.0 * times  # twice as much work as one worker can do

@@ -9,11 +9,10 @@ that is found without them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from thalweg.cost.join_work import COSTS, NodeTimes
 from thalweg.cost.operator_costs import Costs
-from thalweg.cost.rate import Arriving, JoinCosts, halved_results
+from thalweg.cost.rate import Arriving, JoinCosts, halved_rate
 from thalweg.errors import PlanError
 from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.optimizer.local_rate_maximization import local_rate_maximization
@@ -44,7 +43,8 @@ def heuristic_scores(estimates: JoinEstimates, objective: Objective, shapes: Ite
     _, streams, joins = _of_paper(estimates, objective)
     trees = [shape for shape in shapes if all(len(node) == 2 for node in nodes_of(shape))]
     if objective.search == LOCAL_RATE:
-        return {shape: halved_results(replace(joins, shape=shape), streams, objective.seconds) for shape in trees}
+        seconds = objective.seconds
+        return {shape: halved_rate(joins, shape, streams, seconds) * seconds for shape in trees}
     return longest_times(trees, streams, joins, results_of_bucket(objective, estimates))
 
 

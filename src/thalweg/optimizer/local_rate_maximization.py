@@ -10,7 +10,7 @@ inputs only, and not on the trees below them. The estimate itself is poor: strea
 all trees, of 1/2^(n-1) of the results (`cost/rate.py`). So of the trees whose estimate is equal to the best (`ties`),
 the one with the least CPU time is returned, if that is known, and then the one whose sorted text comes first; trees
 are considered whose parts are the best ones, or equal to these and cheapest.
-`cost/fluid.py` is the model that chooses plans; this heuristic is kept to compare with the paper.
+Plans are chosen with the model in `cost/work_queue.py`; this heuristic is kept to compare with the paper.
 Cost: one estimate per pair of connected sets of streams: O(n^3) for a chain, O(3^n) if all streams are connected; up to
 four if the best tree of a set is not the cheapest of those that are equal to it.
 Differs from the paper: the paper does not say which trees are compared; here they are all binary trees, also bushy

@@ -13,7 +13,6 @@ from functools import cached_property, reduce
 
 import pyarrow as pa
 
-from thalweg.deprecated import warn_renamed_attribute
 from thalweg.plan.expression import AggregateCall, Expression, structure
 from thalweg.plan.functions import can_raise
 from thalweg.plan.relation import Relation
@@ -118,12 +117,6 @@ class Query:
             ],
         }  # fmt: skip
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
-
-    @property
-    def fingerprint(self) -> str:
-        """The old name of `question`."""
-        warn_renamed_attribute("query.fingerprint")
-        return self.question
 
 
 def guards_of(conditions: Sequence[Condition]) -> tuple[tuple[int, ...], ...]:

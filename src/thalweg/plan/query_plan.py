@@ -7,13 +7,10 @@ form, and the `with_...` methods rebuild it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from thalweg.deprecated import warn_renamed_attribute
 from thalweg.plan.expression import AggregateCall, Bound, Call, Expression, Ref, UserCall, refs, text_of
 from thalweg.plan.functions import can_raise
 from thalweg.plan.group_spec import key_name, result_name
@@ -218,13 +215,6 @@ class QueryPlan:
         from thalweg.plan.plan_state import PlanState
 
         return PlanState.of(self)
-
-    @property
-    def fingerprint(self) -> str:
-        """The old name of `state`: a hash of it and of the question."""
-        warn_renamed_attribute("plan.fingerprint")
-        content = json.dumps([self.query.question, self.state.parts], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _tree(query: Query, rows: Node, conditions: tuple[Condition, ...]) -> Output:

@@ -66,11 +66,8 @@ class StreamReport:
                 f"run {record.origin.run}: {self.alias} is joined with {self.others} and with {record.others}: not one "
                 "run. The file was changed, or files of several runs were put together; report each by itself"
             )
-        self._fold(
-            record,
-            {record.origin.worker: BucketState(record.order, record.window, record.in_force)},
-            record.in_force.standing,
-        )
+        now = BucketState(record.order, record.window, record.in_force)
+        self._fold(record, {record.origin.worker: now}, record.in_force.standing)
 
     def take_in(self, later: StreamReport) -> None:
         """Add what a later part of the same run holds."""

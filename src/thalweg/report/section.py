@@ -358,8 +358,8 @@ class Section:
 
     def _remember_orders(self, latest: Mapping[str, WorkerOrder]) -> None:
         for worker, now in latest.items():
-            known = self.workers[worker] = self.workers.pop(worker, None) or WorkerOrder()
-            known.add(now)
+            self.workers[worker] = self.workers.pop(worker, WorkerOrder())
+            self.workers[worker].add(now)
         while len(self.workers) > MOST_WORKERS:
             del self.workers[next(iter(self.workers))]
 

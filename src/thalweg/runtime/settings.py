@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from thalweg.adapt import POLICIES, SETTINGS, Chosen, Settings, check_policy, policy_name, takes
-from thalweg.deprecated import current_policy, old_names, refuse_both, warn_deprecated
 from thalweg.errors import PlanError, nearest, warn_user
 from thalweg.given_path import given_path
 
@@ -185,8 +184,6 @@ class AdaptSettings:
                 where, text = found
                 sources[name] = f"{where}={text!r}"
                 values[name] = _parse(name, sources[name], text)
-                if name == "policy":
-                    values[name] = current_policy(values[name], f"{where}=")
         _refuse_outside(conf, environ)
         arguments = {name for name in given if given[name] is not None}
         if "policy" not in values:
@@ -288,19 +285,10 @@ def _variable(name: str) -> str:
 def _outside(
     name: str, spelled: Callable[[str], str], look_up: Callable[[str], str | None]
 ) -> tuple[str, str] | None:  # fmt: skip
-    """Return the key under which a setting is set in one place, and its text; None if it is not set there. A deprecated
-    name is accepted with a warning."""
-    new = spelled(name)
-    found = [(key, text) for key in (new, *map(spelled, old_names("setting", name))) if (text := look_up(key))]
-    found = [(key, text) for key, text in found if text.strip()]  # empty is unset
-    if not found:
-        return None
-    key, text = found[0]
-    if len(found) > 1:
-        refuse_both(found[1][0], new)
-    if key != new:
-        warn_deprecated(key, new)
-    return key, text
+    """Return the key under which a setting is set in one place, and its text; None if it is not set there."""
+    key = spelled(name)
+    text = look_up(key)
+    return (key, text) if text and text.strip() else None  # empty is unset
 
 
 def _parse(name: str, where: str, text: str) -> Any:
@@ -322,9 +310,8 @@ def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.enviro
     sentences = []
     for prefix, spelled, found in ((SPARK, str.lower, keys), (VARIABLE, str.upper, environ)):
         known = [f"{prefix}{spelled(name)}" for name in FROM_OUTSIDE]
-        old = {f"{prefix}{spelled(old)}" for name in FROM_OUTSIDE for old in old_names("setting", name)}
         for key in sorted(found):
-            if not key.lower().startswith(prefix.lower()) or key in OTHER_VARIABLES or key in old or key in known:
+            if not key.lower().startswith(prefix.lower()) or key in OTHER_VARIABLES or key in known:
                 continue
             name = key[len(prefix) :].lower()
             if name in REFUSED_OUTSIDE:

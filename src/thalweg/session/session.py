@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.adapt import Chosen, check_classified
-from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
 from thalweg.plan.join_plan import join_graph
@@ -348,13 +347,13 @@ class Session:
         >>> q.schema.names, q.dataframe().to_pylist()
         (['n'], [{'n': 7}])
         """
-        given = current_arguments({
+        given = {
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
             "time_limit": time_limit, "max_matches": max_matches, "max_bytes": max_bytes,
             "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
             "on_error": on_error, "chart_parts": chart_parts, "chart_rounds": chart_rounds, "chart_decay": chart_decay,
             "chart_threshold": chart_threshold, "routes": routes, "search": search, "search_from": search_from,
-        })  # fmt: skip
+        }  # fmt: skip
         settings = QuerySettings.in_force(given, self._spark)
         if settings.join.policy == policy_in_code(given):  # a policy from outside ignores it
             check_classified(classify_by, settings.join.policy)

@@ -271,12 +271,12 @@ def test_the_best_other_policy_is_the_one_that_works_least(monkeypatch: pytest.M
     assert comparing.few(chain, ("auto", "sweep")) == ["auto", "sweep"]
 
 
-def interrupted(seed: int, neighbor: bool = False) -> tuple[virtual.VirtualClock, list[float]]:
+def interrupted(seed: int) -> tuple[virtual.VirtualClock, list[float]]:
     """The clock after a run, and what the loop takes a row to cost over what it does cost, by predicate."""
     chain = small(3, 100_000)
     parts = tuple(replace(part, cost_ns=10.0 * part.cost_ns, fixed_ns=0.0) for part in chain.parts)
     chain = replace(chain, parts=parts, phases=(Phase(0, 100_000, (1.0,) * 3),), batch_rows=1_000)
-    clock = virtual.VirtualClock(seed, neighbor)
+    clock = virtual.VirtualClock(seed)
     loop = virtual.virtual_loop(chain, "static", seed, clock, Ledger(chain))
     for _, batch in chain.batches:
         loop.process(batch.select(["bits"]))
@@ -289,12 +289,6 @@ def test_on_the_virtual_clock_interrupted_calls_cost_no_more(monkeypatch: pytest
         clock, ratios = interrupted(seed)
         assert clock.now_ns > 1.3 * clock.cpu_ns
         assert ratios == pytest.approx([1.0] * 3, rel=0.3)  # on the wall, 0.2 to 2.4
-
-
-def test_a_neighbor_takes_time_of_the_wall_not_of_the_cpu() -> None:
-    (alone, _), (disturbed, _) = interrupted(1), interrupted(1, neighbor=True)
-    assert disturbed.now_ns > 1.3 * alone.now_ns
-    assert disturbed.cpu_ns == pytest.approx(alone.cpu_ns, rel=0.02)
 
 
 def test_a_decision_on_the_virtual_clock_has_its_price() -> None:
@@ -324,13 +318,13 @@ def test_the_quick_run_tells_every_chain_and_policy(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, columns: Path
 ) -> None:
     chosen = ["--chain", "0", "--chain", "4", "--chain", "7"]
-    asked = ["--quick", "--work", "0.02", "--seed", "3", "--neighbor", "--columns", str(columns), *chosen]
+    asked = ["--quick", "--work", "0.02", "--seed", "3", "--columns", str(columns), *chosen]
     assert command.main(asked) == 0
     printed = capsys.readouterr().out
     lines: list[dict[str, Any]] = [json.loads(text) for text in printed.splitlines()]
     assert all(line["bench"] == "generated" for line in lines)
     kinds = Counter(line["line"] for line in lines)
-    assert (kinds["machine"], kinds["chain"], kinds["neighbor run"], kinds["control"]) == (1, 3, 3, 1)
+    assert (kinds["machine"], kinds["chain"], kinds["control"]) == (1, 3, 1)
     for chain in (line for line in lines if line["line"] == "chain"):
         runs = [line for line in lines if line["line"] == "run" and line["chain"] == chain["chain"]]
         assert {*POLICIES, "best", "best again"} <= {line["policy"] for line in runs}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -22,15 +22,13 @@ pytest.importorskip("duckdb")
 from bench.generated.columns import FOLDER
 from bench.joins.hindsight import outcomes
 from bench.mesh import __main__ as command
-from bench.mesh import allowed, many_seeds, one_row, star, table
+from bench.mesh import star, table
 from bench.mesh.classed import Classed
 from bench.mesh.contenders import (
     ALL,
     AUTO,
-    AUTO_MESH,
     EDDY,
     EDDY_CBR,
-    EDDY_ONE_ROW,
     MESH,
     Contender,
     routes_of,
@@ -51,19 +49,12 @@ from bench.mesh.measured import (
 from bench.mesh.rooms import SET
 from bench.mesh.search import above_optimum, priced, random_training
 from bench.mesh.sizes import pays_from
-from bench.mesh.summary import ALLOWED, MANY_SEEDS, ONE_ROW, SCENARIOS, SEARCH, SPARK, STAR, summary
-from bench.rounds import Trial, WrongResultError
+from bench.mesh.summary import SCENARIOS, SEARCH, SPARK, STAR, summary
+from bench.rounds import Trial
 from bench.scenario import Bits
 from tests.long_run import examples
-from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import Observation, Verdict
-from thalweg.adapt.mesh import MeshSettings
-from thalweg.adapt.registry import POLICIES
-from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.mesh_search import mesh_search
 from thalweg.optimizer.mesh.partitions import partitions
-from thalweg.optimizer.mesh.tree import Leaf, RouteTree, ValueNode
-from thalweg.plan import Pipeline
 
 Line = dict[str, Any]
 ROWS, STEPS = 6_000, 1.0
@@ -98,9 +89,6 @@ def test_a_quick_run_has_figures_targets_and_tables(
     text = page.read_text()
     assert all(line["target"] in text for line in targets)
     assert "| classes | 0 |" in text
-    (single_rows,) = [line for line in figures if line["part"] == ONE_ROW]
-    assert set(single_rows["variants"]) == {AUTO.name, EDDY.name, EDDY_ONE_ROW.name}
-    assert f"| 400 | 0 | {EDDY_ONE_ROW.name} |" in text
     assert (text.startswith("# Before\n"), "old" in text, text.endswith("\nafter\n")) == (True, False, True)
 
 
@@ -349,16 +337,13 @@ def test_without_a_saving_in_time_there_is_no_share_of_it(
 def test_other_parts_are_judged() -> None:
     searched = {"mean": 0.01, "worst": 0.2, "most_costed": 2_000}
     figures: list[Line] = [
-        {"part": MANY_SEEDS, "with_routes": 6, "seeds": 100},
         {"part": SEARCH, "ii": searched, "sa": {**searched, "worst": 0.05}},
-        {"part": ALLOWED, "aa": 1.0, "variants": {AUTO_MESH.name: {"cpu_over_auto": 1.02}}},
         {"part": SPARK, "aa": 1.2, "variants": {MESH.name: {"evaluations_share": 0.8, "times_as_fast_as_auto": 1.2}}},
     ]
     assert [(line["scenario"], line["verdict"]) for line in summary(figures)] == [
-        (MANY_SEEDS, "missed"),
         (SEARCH, "reached"), (SEARCH, "missed"), (SEARCH, "reached"),
         (SEARCH, "reached"), (SEARCH, "reached"), (SEARCH, "reached"),
-        (ALLOWED, "reached"), ("classes", "reached"), ("classes", "undecided"),
+        ("classes", "reached"), ("classes", "undecided"),
     ]  # fmt: skip
 
 
@@ -413,70 +398,10 @@ def test_a_mesh_pays_from_the_size_on_which_all_larger_ones_pay() -> None:
     assert pays_from([{**figures[0], "variants": {}}]) == {}
 
 
-def test_allowed_meshes_are_measured_on_every_filter_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(FOLDER, "nowhere")
-    monkeypatch.setattr(allowed, "AUTO_MESH", replace(AUTO, name=AUTO_MESH.name))
-    lines = list(allowed.allowed(0, STEPS, 1_000, 1))
-    assert {line["scenario"] for line in lines} == {
-        "paper-expensive-first", "paper-cheap-first", "logs", "logs-sql", "drift", "calm", "free-1", "free-3", "free-8",
-        "example6",
-    }  # fmt: skip
-    assert all(line["variants"][AUTO_MESH.name]["cpu_over_auto"] > 0 for line in lines)
-
-
 def test_routes_and_routing_time_are_those_of_the_report() -> None:
     mesh = SimpleNamespace(routes=("a, b", "b, a"), routing_share=0.02)
     report: Any = SimpleNamespace(sections=[SimpleNamespace(mesh=mesh)])
     assert (routes_of(report), routing_share_of(report)) == (2, 0.02)
-
-
-def test_adopted_meshes_are_counted_and_results_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many_seeds, "MESH", AUTO)
-    none_adopted = {"seeds": 3, "with_routes": 0, "with_routes_at_end": 0, "most_routes_at_end": 1}
-    assert many_seeds.draws(0, STEPS, 2_000, 3) == none_adopted
-    counts = {"routes": 1, "adopted": 0}
-    monkeypatch.setattr(many_seeds, "run_contender", lambda *_: Trial(1.0, 1.0, (1, 1), counts=counts))
-    with pytest.raises(WrongResultError):
-        many_seeds.draws(0, STEPS, 2_000, 1)
-
-
-class GivenUp(Scripted):
-    """A policy that has two routes for some rows in the middle of the run."""
-
-    name: ClassVar[str] = "mesh"
-    defaults: ClassVar[Any] = MeshSettings()
-    classifies = True
-    mesh: Mesh | None = None
-
-    def __init__(self, pipeline: Pipeline, settings: Any, rng: Any) -> None:
-        super().__init__(pipeline, 0, 0.0, 0.0)
-        self.order, self.updates = pipeline.start, 0
-
-    def update(self, seen: Observation) -> Verdict | None:
-        self.updates += 1
-        tree = RouteTree(ValueNode("source", "text", (((b"s000",), Leaf(0, 1.0)),), Leaf(1, 1.0), Leaf(1, 1.0)))
-        self.mesh = Mesh(tree, (self.order, self.order[::-1]), 1) if self.updates == 1 else None
-        return Verdict(self.order, "the script says so") if self.updates <= 2 else None
-
-
-def test_a_mesh_that_was_given_up_counts_as_adopted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(POLICIES, "mesh", GivenUp)
-    found = many_seeds.draws(0, STEPS, 4_000, 2)
-    assert found == {"seeds": 2, "with_routes": 2, "with_routes_at_end": 0, "most_routes_at_end": 1}
-
-
-def test_a_row_at_a_time_is_counted() -> None:
-    """There is a decision before each evaluation, except if one filter is left: for rows that at most one drops."""
-    line = one_row.one_row(1, STEPS, rows=300, rounds=1)
-    auto, eddy, single = (line["variants"][one.name] for one in (AUTO, EDDY, EDDY_ONE_ROW))
-    drawn = classes(300, STEPS, 1)
-    most = int((drawn.scenario.passed.sum(axis=1) >= 7).sum())
-    assert single["evaluations"] - most / 300 - 1e-4 <= single["decisions"] <= single["evaluations"]
-    assert 0 < eddy["decisions"] < single["decisions"] / 10
-    assert auto["decisions"] == auto["routing_us_per_row"] == 0
-    assert all(
-        {*one} == {"evaluations", "decisions", "us_per_row", "routing_us_per_row"} for one in (auto, eddy, single)
-    )
 
 
 def test_searches_are_compared_with_the_cheapest_partition() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -274,11 +273,6 @@ def test_only_the_same_own_policy_continues_from_a_checkpoint() -> None:
     again, other = (KeptJoin.open(store.copy(), QUERY, None, partial(loop_of, binding, p)) for p in (Forward, renamed))
     assert order_of_a(again) == (1, 0)
     assert order_of_a(other) == (0, 1)
-    head = StateHeader.read(store.data or b"")
-    learned = {a: {**each, "policy": "written"} for a, each in head.learned.items()}
-    store.set_head(replace(head, learned=learned).bytes())
-    older = KeptJoin.open(store, QUERY, None, lambda: loop_of(binding, "static"))
-    assert order_of_a(older) == (1, 0)
 
 
 def test_a_store_of_another_join_is_refused_and_left_as_it_is() -> None:

@@ -55,9 +55,7 @@ def run_demo(
     from thalweg.cli.demo.run_race import run_race
     from thalweg.cli.demo.stream_files import StreamShape
     from thalweg.cli.demo.summary import summary
-    from thalweg.deprecated import current_policy
 
-    policy = current_policy(policy, "--policy ")
     if quick:
         shape = StreamShape.of(rows or QUICK_ROWS, batches=6, warm_up_batches=1)
     else:

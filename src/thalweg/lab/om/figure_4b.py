@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thalweg.cost.om_utility import RATE_WEIGHT, utility
 from thalweg.formatting import few_digits
 from thalweg.lab.claim import Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
@@ -16,6 +15,7 @@ from thalweg.lab.om.figure_3a import split
 from thalweg.lab.om.multi_stream import multi_stream, observed, plan_cost
 from thalweg.lab.om.packet_streams import packets, urnd
 from thalweg.lab.om.rounds import EQUAL, Followed, Judged, Query, Values, at_random, follow, static, stays
+from thalweg.lab.om.utility import RATE_WEIGHT, utility
 
 PARTS = tuple(range(2, 11))
 BESIDE = "DEC side by side"

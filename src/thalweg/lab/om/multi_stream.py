@@ -7,10 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from thalweg.cost.om_utility import PlanCost, left_deep_cost
 from thalweg.lab.om.packet_streams import Stream
 from thalweg.lab.om.rounds import Query, Values
 from thalweg.lab.om.single_stream import utility_of
+from thalweg.lab.om.utility import PlanCost, left_deep_cost
 from thalweg.plan.join_shape import Shape, streams_of
 
 JOIN_TPR = 3e3

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 import thalweg as tw
-from thalweg.cost.om_utility import PlanCost, Unary, chain_cost, utility
 from thalweg.lab.claim import Number, Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
+from thalweg.lab.om.utility import PlanCost, Unary, chain_cost, utility
 from thalweg.runtime.local.virtual import Costs, Selection, Source, regular, simulate
 
 RATE, WINDOW = 500.0, 1.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from thalweg.cost.om_utility import MEMORY_WEIGHT, PlanCost, Unary, chain_cost, utility
 from thalweg.lab.om.packet_streams import Stream
 from thalweg.lab.om.rounds import Query, Values
+from thalweg.lab.om.utility import MEMORY_WEIGHT, PlanCost, Unary, chain_cost, utility
 from thalweg.plan.join_shape import Shape
 
 SELECTION_TPR, PROJECTION_TPR = 400e3, 500e3

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 import thalweg as tw
-from thalweg.cost.fluid import selected_by
 from thalweg.cost.rate import Arriving, Filtering
 from thalweg.lab.claim import Number, Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 from thalweg.lab.figure import Figure, Series
+from thalweg.lab.rate_based.fluid import selected_by
 from thalweg.runtime.local.virtual import Arrivals, Costs, Sample, Selection, Source, Trace, poisson, regular, simulate
 
 RATE, KEPT, COST = 500.0, 0.1, 0.02

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from thalweg.adapt import Chosen, check_policy, policy_name
 from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
-from thalweg.deprecated import current_arguments
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinTree
@@ -103,9 +102,8 @@ class MultiwayJoin(PricedOperator):
         aliases = self.plan.graph.aliases
         read = read_by(aliases, reads)
         check_costs(costs)
-        given = current_arguments({"policy": policy, **profile})
-        self._policy = given["policy"]
-        self._options = with_priced_probes(JoinOptions(self._policy, check_policy(**given)), aliases, costs.probe)
+        self._policy = policy
+        self._options = with_priced_probes(JoinOptions(policy, check_policy(policy, **profile)), aliases, costs.probe)
         self._joining = Joining(self._make, name=name, reads=read)
         super().__init__(self._joining, (costs.move, costs.hash, costs.handling), costs.result)
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from thalweg.adapt import Chosen, check_policy, policy_name
 from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
-from thalweg.deprecated import current_arguments
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
 from thalweg.kernels.columns import Columns, RowNumbers
@@ -100,9 +99,8 @@ class Selection(PricedOperator):
             raise PlanError(f"reads={reads!r}: must be the name of a source or of an operator")
         check_costs(costs)
         self.plan = FilterPlan(predicates)
-        given = current_arguments({"policy": policy, **profile})
-        self._policy = given["policy"]
-        options = LoopOptions(self._policy, check_policy(**given))
+        self._policy = policy
+        options = LoopOptions(policy, check_policy(policy, **profile))
         self._filtering = Filtering(
             self.plan, priced_loops(self.plan, options, costs.predicate), name=name, reads=reads
         )

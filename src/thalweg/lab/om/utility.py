@@ -33,7 +33,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from thalweg.cost.memory import om_input_rows, om_join_rate, om_queued_rows
 from thalweg.errors import PlanError
 
 RATE_WEIGHT, MEMORY_WEIGHT = 0.4, 0.6
@@ -116,6 +115,25 @@ def selection_rate(rate: float, selectivity: float) -> float:
     return selectivity * rate
 
 
+def input_rows(rate: float, window: float, rows_per_time_unit: float) -> float:
+    """Return the rows that arrive while an operator processes a window: c_inp = rate * (rate * window / tpr).
+
+    >>> input_rows(rate=100.0, window=5.0, rows_per_time_unit=1000.0)  # 500 rows take half a time unit
+    50.0
+    """
+    return rate * (rate * window / rows_per_time_unit)
+
+
+def queued_rows(output_rate: float, window: float) -> float:
+    """Return the rows in the queue after an operator: c_int = output rate * window."""
+    return output_rate * window
+
+
+def join_rate(left: float, right: float, selectivity: float, window: float, costs: tuple[float, float]) -> float:
+    """Return the output rate of a window join: sel * left * right * window / (C_L * left + C_R * right)."""
+    return selectivity * left * right * window / (costs[0] * left + costs[1] * right)
+
+
 def chain_cost(rate: float, operators: Sequence[Unary], window: float, width: float = 1.0) -> PlanCost:
     """Return the costs of selections and projections in a row.
 
@@ -144,10 +162,10 @@ def chain_cost(rate: float, operators: Sequence[Unary], window: float, width: fl
     """
     memory = 0.0
     for operator in operators:
-        memory += width * om_input_rows(rate, window, operator.rows_per_time_unit)
+        memory += width * input_rows(rate, window, operator.rows_per_time_unit)
         rate = selection_rate(rate, operator.selectivity)
         width = width if operator.width is None else operator.width
-        memory += width * om_queued_rows(rate, window)
+        memory += width * queued_rows(rate, window)
     return PlanCost(rate, memory)
 
 
@@ -180,7 +198,7 @@ def left_deep_cost(
     cost = 1.0 / rows_per_time_unit
     left, memory = rates[0], 0.0
     for right, selectivity in zip(rates[1:], selectivities, strict=True):
-        memory += om_input_rows((left + right) / 2, window, rows_per_time_unit)
-        left = om_join_rate(left, right, selectivity, window, (cost, cost)) if left and right else 0.0
-        memory += om_queued_rows(left, window)
+        memory += input_rows((left + right) / 2, window, rows_per_time_unit)
+        left = join_rate(left, right, selectivity, window, (cost, cost)) if left and right else 0.0
+        memory += queued_rows(left, window)
     return PlanCost(left, memory)

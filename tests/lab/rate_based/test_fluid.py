@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.cost.fluid import results_by, selected_by
 from thalweg.cost.operator_costs import Costs
-from thalweg.cost.rate import Arriving, Filtering, JoinCosts, halved_results, printed_results
+from thalweg.cost.rate import Arriving, Filtering, JoinCosts
 from thalweg.errors import PlanError
+from thalweg.lab.rate_based.equations_2_3 import halved_results, printed_results
+from thalweg.lab.rate_based.fluid import results_by, selected_by
 from thalweg.plan.join_shape import Shape, streams_of
 from thalweg.runtime.local.virtual import Selection, Source, poisson, simulate, tree_join
 

@@ -1,4 +1,4 @@
-"""Results over time of selections and joins with queues: the rate model that chooses plans.
+"""Results over time of selections and joins with queues: a model with one server per operator.
 
 Answers: how many results a tree of joins, or a stream of selections, has returned by each of some times.
 How: rows arrive as a fluid at their rates, and every operator has one server and a queue, first in first out. Let W(e)
@@ -16,11 +16,13 @@ and selectivities alone:
 where k is the stream of the newest row of a result, m the time of that row, and N(j, m) the rows of stream j that are
 before its frontier and in its window at m.
 Guarantee: exact for fluid arrivals, apart from the grid of time; for Poisson arrivals and random keys it is the mean as
-long as queues do not alternate between empty and full by chance. Against the simulator: tests/cost/test_fluid.py.
+long as queues do not alternate between empty and full by chance. Against the simulator:
+tests/lab/rate_based/test_fluid.py.
 Cost: O(streams of the join * grid^2) per join that does not keep up, O(grid) for others.
 Differs from the paper: equation 2 divides all results so far by the time that the last inputs take; here the results
 until t are counted themselves, so nothing is integrated twice, and finite streams and windows need no special case.
 
+>>> from thalweg.cost.operator_costs import Costs
 >>> streams = {"a": Arriving(10.0), "b": Arriving(4.0), "c": Arriving(2.0)}
 >>> tree = JoinCosts((("a", "b"), "c"), {("a", "b"): 0.1, ("a", "c"): 0.5}, Costs(move="1 ms"))
 >>> by_6 = 0.1 * 0.5 * 10 * 4 * 2 * 6**3
@@ -42,11 +44,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.cost.operator_costs import Costs
 from thalweg.cost.rate import Arriving, JoinCosts, NodeCosts, fixed_cost
 from thalweg.plan.join_shape import Shape, streams_of
-
-__all__ = ["Arriving", "Costs", "JoinCosts", "results_by", "selected_by"]
 
 GRID = 400
 """The number of intervals into which the time until the last of the times asked for is divided."""

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.long_run import examples
-from thalweg.cost.om_utility import PlanCost, Unary, chain_cost, left_deep_cost, utility
 from thalweg.errors import PlanError
+from thalweg.lab.om.utility import PlanCost, Unary, chain_cost, left_deep_cost, utility
 
 RATES = st.floats(0.1, 1e4)
 SHARES = st.floats(0.0, 1.0)
