@@ -112,6 +112,8 @@ class RouteCounts(Counts):
     """Evaluations of all predicates on the rows of each route."""
     ns: list[int] = total(by="routes")
     """What these evaluations cost, by the cost of each predicate per row."""
+    decisions: int = total(key="")
+    """How often a lottery decided which predicate is next."""
     predicted_saving_ns: int | None = latest(None, signed=True)
     """What the mesh was expected to save per row when it was adopted."""
     realized_saving_ns: int | None = latest(None, signed=True)
@@ -242,7 +244,7 @@ class MatchCounts(Counts):
     looked: int = total()
     """Entries of hash indexes that were compared, including profiling."""
     most_matches: int = largest()
-    """The most matches that one row had by its keys."""
+    """The most matches that one row had by its keys so far."""
     hottest: str = latest("")
     """The keys of that row; empty with `redact`."""
     limit: int = largest()
@@ -260,6 +262,12 @@ class MatchCounts(Counts):
         hottest = later.hottest or self.hottest if later.most_matches >= self.most_matches else self.hottest
         Counts.add(self, later)
         self.hottest = hottest
+
+    def taken(self) -> Self:
+        """Return the counts, and begin anew. The row with the most matches so far is kept."""
+        taken = Counts.taken(self)
+        self.most_matches, self.hottest = taken.most_matches, taken.hottest
+        return taken
 
 
 @dataclass(slots=True)

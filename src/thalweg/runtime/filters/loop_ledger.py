@@ -83,13 +83,13 @@ class LoopLedger:
         self._slices_since = 0
         self._profiling_ns = self._reoptimizing_ns = 0
         self._routed: ObservedRoutes | None = None  # since the last call of the policy
-        self._on_routes: ObservedRoutes | None = None  # since the work was last taken
+        self.on_routes: ObservedRoutes | None = None  # since the work was last taken
 
     def begin_mesh(self, version: int | None, routes: int = 0) -> None:
         """Begin to count the work of a mesh by route; None: all rows take one route again."""
         n = len(self.costs)
         self._routed = None if version is None else ObservedRoutes.none(version, routes, n)
-        self._on_routes = None if version is None else ObservedRoutes.none(version, routes, n)
+        self.on_routes = None if version is None else ObservedRoutes.none(version, routes, n)
 
     def count_routing(self, ns: int) -> None:
         """Count time in which rows were classified and moved between operators."""
@@ -109,9 +109,9 @@ class LoopLedger:
             self.rows_since += rows
             self._slices_since += 1
         routed = done.routed
-        if routed is not None and self._routed is not None and self._on_routes is not None:
+        if routed is not None and self._routed is not None and self.on_routes is not None:
             self._routed.count(routed.rows, routed.evaluated, routed.passed, routed.decisions)
-            self._on_routes.count(routed.rows, routed.evaluated, routed.passed, routed.decisions)
+            self.on_routes.count(routed.rows, routed.evaluated, routed.passed, routed.decisions)
             for call in routed.calls:
                 if call.rows:
                     self._record(call.predicate, call.rows, call.ns, call.cpu_ns)
@@ -216,12 +216,12 @@ class LoopLedger:
         work.calls.fixed_ns = [
             round(cost.fixed_ns, 1) if cost.known and math.isfinite(cost.fixed_ns) else None for cost in self.costs
         ]
-        if self._on_routes is not None:
-            seen, self._on_routes = self._on_routes, self._on_routes.begun()
+        if self.on_routes is not None:
+            seen, self.on_routes = self.on_routes, self.on_routes.begun()
             costs = [cost.per_row_ns if cost.known else 0.0 for cost in self.costs]
             work.routes = RouteCounts(
                 seen.version, seen.rows.tolist(), seen.evaluated.sum(axis=1).tolist(),
-                [round(ns) for ns in (seen.evaluated @ np.array(costs)).tolist()],
+                [round(ns) for ns in (seen.evaluated @ np.array(costs)).tolist()], seen.decisions,
             )  # fmt: skip
         return work
 

@@ -85,11 +85,11 @@ def check_events(events: Path, read_by: dict[int, int], kills: int) -> None:
     rows = dict.fromkeys(read_by, 0)
     for record in records:
         if isinstance(record, Observed):
-            assert record.batch is not None
-            rows[record.batch] += record.rows
+            assert record.origin.batch is not None
+            rows[record.origin.batch] += record.chain.rows
     assert all(count <= read_by[batch] for batch, count in rows.items()), rows
     assert sum(count < read_by[batch] for batch, count in rows.items()) <= kills, rows
-    starts = {record.start for record in records if isinstance(record, Observed)}
+    starts = {record.origin.start for record in records if isinstance(record, Observed)}
     assert len(starts) == kills + 1
     verdicts = [record for record in records if isinstance(record, VerdictGiven)]
     assert len(verdicts) > sum(read_by.values()) // ROWS_A_FILE, "the order was restless"

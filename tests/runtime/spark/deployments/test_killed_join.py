@@ -71,8 +71,8 @@ def check_events(events: Path) -> None:
     rows: dict[tuple[str, int | None], int] = {}
     for record in read(events):
         if isinstance(record, JoinObserved):
-            key = record.stream, record.batch
-            rows[key] = rows.get(key, 0) + record.rows
+            key = record.alias, record.origin.batch
+            rows[key] = rows.get(key, 0) + record.stream.rows
     for alias in ALIASES:
         told = [count for (stream, _), count in rows.items() if stream == alias]
         assert FILES * ROWS_A_FILE - 2 * ROWS_A_FILE <= sum(told) <= FILES * ROWS_A_FILE
