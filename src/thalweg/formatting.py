@@ -180,13 +180,13 @@ def aligned(rows: Iterable[Sequence[str]], left: Collection[int]) -> list[str]:
     return ["  ".join(placed(n, cell) for n, cell in enumerate(row)).rstrip() for row in cells]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Join names for a sentence.
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Join names for a sentence. `last`: the word before the last name.
 
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"]), listed(["a", "b", "c"], "or")
+    ('a', 'a and b', 'a, b and c', 'a, b or c')
     """
-    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
+    return f" {last} ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def duration(ns: float | None, more_digits: int = 0) -> str:

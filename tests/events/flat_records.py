@@ -27,7 +27,7 @@ OTHER_NAMES: dict[type, dict[str, str]] = {
 
 
 @cache
-def places(kind: type[R]) -> dict[str, str]:
+def _places(kind: Any) -> dict[str, str]:
     """By flat name, the part and its field."""
     found: dict[str, str] = {}
     for each in shape_of(kind):
@@ -35,6 +35,11 @@ def places(kind: type[R]) -> dict[str, str]:
             names = [name.name for name in fields(each.part)]
             found |= {name: f"{each.name}.{name}" for name in names if name not in found}
     return {**found, **OTHER_NAMES.get(kind, {})}
+
+
+def places(kind: Any) -> dict[str, str]:
+    """By flat name, the part and its field."""
+    return _places(kind)
 
 
 def changed(record: R, /, **flat: Any) -> R:

@@ -65,10 +65,11 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     )  # fmt: skip
     plan = PlanObserved(
         Origin("batch 9", "batch", None, "bucket 0", "chart"), "(a b)", PlanCounts(9, 8, 7, 6, 5),
-        PlanForecast(1.5, 2.5, 3.5, 4.5), 10.5, "multiway", "why", (1.0, 2.0), ChartCounts(5, 4, 3, 2, 1, 2.5), "because",
+        PlanForecast(1.5, 2.5, 3.5, 4.5), 10.5, "multiway", "why", (1.0, 2.0),
+        ChartCounts(5, 4, 3, 2, 1, 2.5), "as said",
     )  # fmt: skip
     timed = BatchTimed(Origin("q run s", "stream", 3, query="q", start="s"), 10, 1.5, 1.7e9)
-    return [*path.read_text().splitlines(), *map(to_json, (native, plan, timed))]
+    return [*path.read_text().splitlines(), to_json(native), to_json(plan), to_json(timed)]
 
 
 @pytest.fixture

@@ -20,10 +20,7 @@ def joined(run: str = "r", stream: str = "a", bucket: int = 0, **changes: Any) -
         "window_bytes": 2_000, "watermark": 1_000, "most_matches": 1, "hottest": "k=1", "limit": 1_000,
     }  # fmt: skip
     values |= changes
-    in_force = {
-        "rows_in_force": values["rows"],
-        **{f"{name}_in_force": values[name] for name in ("evaluated", "passed")},
-    }
+    in_force = {f"{name}_in_force": values[name] for name in ("rows", "evaluated", "passed")}
     return made(JoinObserved, **{**in_force, **values})
 
 

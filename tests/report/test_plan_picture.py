@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.long_run import examples
-from thalweg.report import picture_style
-from thalweg.report.picture_style import DRAWN
+from thalweg.report import style_sheet
 from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
 from thalweg.report.plan_picture import DOTS, LISTED, curves_as_svg, description
+from thalweg.report.style_sheet import DRAWN
 
 SPACE = "{http://www.w3.org/2000/svg}"
 NAMES = st.one_of(st.sampled_from(["multiway", "((b c) a)", "x" * 100, "<&>\"'", "名前" * 30]), st.text(max_size=120))
@@ -330,10 +330,10 @@ def test_bars_of_memory_are_proportional() -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colors_have_enough_contrast(scheme: str) -> None:
-    paper = _light(picture_style.PAPER[scheme])
-    plans = picture_style.LIGHT if scheme == "light" else picture_style.DARK
+    paper = _light(style_sheet.PAPER[scheme])
+    plans = style_sheet.LIGHT if scheme == "light" else style_sheet.DARK
     assert len(set(plans)) == DRAWN
-    for colour in (*plans, picture_style.INK[scheme], picture_style.QUIET[scheme]):
+    for colour in (*plans, style_sheet.INK[scheme], style_sheet.QUIET[scheme]):
         darker, lighter = sorted([paper, _light(colour)])
         assert (lighter + 0.05) / (darker + 0.05) >= 4.5, colour
 

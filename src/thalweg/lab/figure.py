@@ -1,8 +1,7 @@
 """Figures as data, and a function that draws them.
 
-A figure has lines over a numeric axis, or stacked bars in groups. The palette is that of Okabe and Ito, which
-color-blind readers can distinguish, and lines differ by their markers too. matplotlib is imported only to draw: it is
-part of the extra `lab`.
+A figure has lines over a numeric axis, or stacked bars in groups. Colors are those of the pictures of traces, and lines
+differ by their markers too. matplotlib is imported only to draw: it is part of the extra `lab`.
 """
 
 from __future__ import annotations
@@ -14,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thalweg.errors import ThalwegError
+from thalweg.runtime.local.virtual.picture import COLOURS, set_plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = {"blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "red": "#D55E00", "black": "#333333"}
-MORE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
-"""The colors of series that name no color, in this order."""
+NAMED = {
+    "blue": COLOURS[0], "orange": COLOURS[1], "green": COLOURS[2], "red": COLOURS[3], "black": "#333333",
+}  # fmt: skip
 MARKERS = ("o", "s", "^", "D", "v", "P")
 INCHES = (6.4, 3.8)
 DPI = 100
@@ -36,7 +36,7 @@ class Series:
     x: Sequence[float]
     y: Sequence[float]
     colour: str = ""
-    """A name in `COLOURS`, so that an algorithm has the same color in all figures of a paper."""
+    """A name in `NAMED`, so that an algorithm has the same color in all figures of a paper."""
     dashed: bool = False
     faint: bool = False
     """Whether it is drawn in the background and left out of the legend."""
@@ -65,7 +65,7 @@ class Figure:
         for i, line in enumerate(self.series):
             axes.plot(
                 line.x, line.y, label="_" if line.faint else line.label,
-                color=COLOURS.get(line.colour) or MORE[i % len(MORE)],
+                color=NAMED.get(line.colour) or COLOURS[i % len(COLOURS)],
                 linestyle="--" if line.dashed else "-", linewidth=0.8 if line.faint else 1.8,
                 alpha=0.35 if line.faint else 1.0,
                 marker="" if self.timeline else MARKERS[i % len(MARKERS)], markersize=5,
@@ -103,7 +103,7 @@ class Bars(Figure):
         places = [i + i // each for i in range(len(self.bars))]
         bottom = [0.0] * len(places)
         for i, layer in enumerate(self.series):
-            colour = COLOURS.get(layer.colour) or MORE[i % len(MORE)]
+            colour = NAMED.get(layer.colour) or COLOURS[i % len(COLOURS)]
             axes.bar(places, layer.y, bottom=bottom, label=layer.label, color=colour, width=0.85)
             bottom = [under + here for under, here in zip(bottom, layer.y, strict=True)]
         axes.set_xticks(places, self.bars, rotation=90, fontsize=7)
@@ -133,10 +133,8 @@ def save(figure: Figure, folder: Path) -> Path:
 
     canvas = Canvas(figsize=INCHES, dpi=DPI, layout="constrained")
     axes = canvas.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
+    set_plain(axes)
     axes.set_axisbelow(True)
-    axes.tick_params(labelsize=8)
     figure.draw(axes)
     axes.set_title(figure.title, loc="left", fontsize=10, wrap=True)
     axes.set_xlabel(figure.x_label, fontsize=9)

@@ -1,7 +1,8 @@
 """Reports on what a filter chain or a join did and why, and the explanations that `explain()` returns.
 
 Both are available as text and as HTML in a notebook, reports also as a dictionary (`to_dict`). A report is computed
-from event records alone. Its size is bounded: it holds sums and the latest switches.
+from event records alone. Its size is bounded: it holds sums and the latest switches. `view.py` has the base class of
+all that is printed, shown by notebooks and saved.
 """
 
 from thalweg.report.explanation import Explanation

@@ -28,15 +28,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from thalweg.cost.plan_chart import Unit
 from thalweg.formatting import few_digits, plural
 from thalweg.printable import printable
-from thalweg.report.picture_style import DRAWN, NAME_PX, STYLE
 from thalweg.report.plan_label import short_name
-from thalweg.report.svg import MONO, element, escaped, points, shortened, text, width
+from thalweg.report.style_sheet import DRAWN, NAME_PX
+from thalweg.report.svg import MONO, PICTURE_WIDE, element, escaped, picture, points, shortened, text, width
 
 _LEFT, _TOP, _SIZE = 92.0, 70.0, 400.0
-_WIDTH = 800.0
 _LEGEND = _LEFT + _SIZE + 36.0
 _BOX, _ROW = 18.0, 26.0
 MARKS = 5
@@ -54,7 +52,8 @@ class ChartSide:
     """The stream or the predicate."""
     low: float
     high: float
-    unit: Unit = "rows per second of"
+    unit: str = "rows per second of"
+    """What is measured, as a value is written: "50 rows per second of a", "50 rows per second" or "0.5 passed by a"."""
 
     @property
     def label(self) -> str:
@@ -136,17 +135,8 @@ def chart_as_svg(chart: ChartCells) -> str:
     """Return the picture of a chart as SVG: one element `svg`, for a file or for a place in an HTML page."""
     body = [*_regions(chart), *_borders(chart), *_sides(chart), *_track(chart), *_letters(chart), *_legend(chart)]
     tall = max(_TOP + _SIZE + 64.0, _TOP + _ROW * (len(chart.plans) + len(chart.others) + 4))
-    head = [
-        element("title", escaped(chart.title)),
-        element("desc", escaped(description(chart))),
-        f"<style>\n{STYLE}\n</style>",
-        element("rect", class_="paper", width=_WIDTH, height=tall, rx=8),
-        text(20, 28, shortened(chart.title, 72), "title"),
-        text(20, 47, shortened(f"the best {chart.choice} by {chart.across.label} and {chart.up.label}", 110), "small"),
-    ]
-    size = f'width="{_WIDTH:g}" height="{tall:g}" viewBox="0 0 {_WIDTH:g} {tall:g}"'
-    root = f'<svg xmlns="http://www.w3.org/2000/svg" class="thalweg-plans" role="img" {size}>'
-    return "\n".join([root, *head, *body, "</svg>"]) + "\n"
+    subtitle = f"the best {chart.choice} by {chart.across.label} and {chart.up.label}"
+    return picture(chart.title, subtitle, description(chart), body, tall)
 
 
 def _kind(plan: int) -> str:
@@ -276,7 +266,7 @@ def _legend(chart: ChartCells) -> Iterator[str]:
         yield text(_LEGEND + _BOX + 8, y + 13, f"after {plural(len(chart.track), 'round')}", "name")
         y += _ROW
     for side, number in chart.others:
-        line = shortened(f"at {side.value(number)}", int((_WIDTH - _LEGEND) / width("x", NAME_PX, MONO)))
+        line = shortened(f"at {side.value(number)}", int((PICTURE_WIDE - _LEGEND) / width("x", NAME_PX, MONO)))
         yield text(_LEGEND, y + 13, line, "small")
         y += _ROW
 

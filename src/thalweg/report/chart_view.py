@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,9 +18,9 @@ from thalweg.optimizer.search_plans import MOST_STREAMS
 from thalweg.plan.join_shape import Shape
 from thalweg.plan.objective import objective_of
 from thalweg.report.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
+from thalweg.report.html import scrolled
 from thalweg.report.join_report import JoinReport
-from thalweg.report.saved_file import PAGE, save_as
-from thalweg.report.svg import escaped
+from thalweg.report.view import Form, View
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.stats.declared_number import LARGEST
 
@@ -62,7 +61,7 @@ def chart_of(
     return ChartView(title, chart, expected, [dict(zip(estimates.streams, each, strict=True)) for each in rates])
 
 
-class ChartView:
+class ChartView(View):
     """A chart of plans, which :meth:`Join.chart`, :meth:`Filters.chart` and :meth:`ContinuousQuery.chart` return. It
     prints as text and is displayed as a picture in a notebook.
 
@@ -227,43 +226,19 @@ class ChartView:
         """
         return self._chart.to_dict()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the chart to a file. An existing file is replaced.
-
-        Parameters
-        ----------
-        path
-            Its suffix sets the format: ``.svg`` (a picture), ``.html`` (a page with the picture) or ``.txt``.
-
-        Raises
-        ------
-        PlanError
-            If the suffix is none of these, or if the file cannot be written.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile, thalweg as tw
-        >>> known = {"a": {"rows_per_second": 20_000}, "b": {"rows_per_second": 3_000}, "c": {"rows_per_second": 300},
-        ...          "partners": {"a.k = b.k": (30, None), "b.m = c.m": (0.01, None)}}
-        >>> j = tw.join("a.k = b.k AND b.m = c.m", window="10 seconds", time="ts", statistics=known)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     j.chart(k=4).save(f"{folder}/chart.svg")
-        ...     print(pathlib.Path(folder, "chart.svg").read_text()[:4])
-        <svg
-        """
-        forms = {".svg": self._picture, ".html": self._page, ".txt": self.__str__}
-        save_as(path, forms, ".svg (a picture), .html (a page) or .txt")
+    def _forms(self) -> dict[str, Form]:
+        return {
+            ".svg": Form(self._picture, "a picture"), ".html": Form(self._page, "a page"), ".txt": Form(self.__str__),
+        }  # fmt: skip
 
     def __str__(self) -> str:
         return chart_text(self.cells())
-
-    __repr__ = __str__
 
     def _picture(self) -> str:
         return chart_as_svg(self.cells())
 
     def _repr_html_(self) -> str:
-        return f"<div style='overflow-x:auto'>{self._picture()}</div>"
+        return scrolled(self._picture())
 
-    def _page(self) -> str:
-        return PAGE.format(title=escaped(self.title), body=self._repr_html_())
+    def _title(self) -> str:
+        return self.title

@@ -15,21 +15,19 @@ Notes
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from thalweg.errors import PlanError
 from thalweg.formatting import wrapped
 from thalweg.optimizer.choose_plan import Candidate
 from thalweg.printable import printable
+from thalweg.report.html import list_items, scrolled
 from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_curves import PlanCurves
 from thalweg.report.plan_picture import curves_as_svg
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
-from thalweg.report.saved_file import PAGE, save_as
 from thalweg.report.svg import escaped
+from thalweg.report.view import Form, View
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"
 SINK = "Who writes the results"
@@ -55,12 +53,11 @@ class Paragraph:
 
     def as_html(self) -> str:
         """Return it as an HTML heading and list."""
-        items = "".join(f"<li>{escaped(line)}</li>" for line in self.lines)
-        return f"<h4>{escaped(self.title)}</h4><ul>{items}</ul>"
+        return f"<h4>{escaped(self.title)}</h4><ul>{list_items(self.lines)}</ul>"
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(View):
     """The explanation of filters, of a join or of a query.
 
     Print it, leave it as the last line of a notebook cell, or write it to a file: ``explanation.save("plan.html")``.
@@ -171,41 +168,11 @@ class Explanation:
         """
         return as_mermaid(self.physical, beside=self._drawn_meshes())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the explanation to a file. An existing file is replaced.
-
-        Parameters
-        ----------
-        path
-            Its suffix sets the format: ``.txt`` (text), ``.html`` (a page for browsers), ``.svg`` (the curves of the
-            plans that were compared), ``.dot`` (the plan that runs, for Graphviz) or ``.mmd`` (the plan that runs, for
-            Mermaid).
-
-        Raises
-        ------
-        PlanError
-            If the suffix is none of these, if it is ``.svg`` and no plans were compared over time, or if the file
-            cannot be written.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile, thalweg as tw
-        >>> explanation = tw.filters(tw.predicate(str.isdigit, "code")).explain()
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     explanation.save(f"{folder}/plan.txt")
-        ...     print(pathlib.Path(folder, "plan.txt").read_text().splitlines()[0])
-        Plan
-        """
-        forms: dict[str, Callable[[], str]] = {
-            ".txt": self.__str__, ".html": self._page, ".svg": self._picture, ".dot": self.to_graphviz,
-            ".mmd": self.to_mermaid,
+    def _forms(self) -> dict[str, Form]:
+        return {
+            ".txt": Form(self.__str__), ".html": Form(self._page), ".svg": Form(self._picture, "curves of plans"),
+            ".dot": Form(self.to_graphviz, "Graphviz"), ".mmd": Form(self.to_mermaid, "Mermaid"),
         }  # fmt: skip
-        if Path(path).suffix.lower() == ".svg" and self.curves is None:
-            raise PlanError(
-                f"save({os.fspath(path)!r}): there are no curves to draw, because no plans were compared over time; "
-                "to draw the plan that runs, use .dot (Graphviz) or .mmd (Mermaid)"
-            )
-        save_as(path, forms, ".txt, .html, .svg (curves of plans), .dot (Graphviz) or .mmd (Mermaid)")
 
     def _drawn_meshes(self) -> list[tuple[str, TreeItem]]:
         return [(title, mesh.drawn()) for title, mesh in self.meshes]
@@ -215,19 +182,21 @@ class Explanation:
         plans += [f"{printable(title)}\n{mesh}" for title, mesh in self.meshes]
         return "\n\n".join([*plans, *(str(each) for each in self.paragraphs if each.lines)])
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
         plans = [f"<h4>{escaped(title)}</h4>{as_html(tree)}" for title, tree in self.plans]
         plans += [f"<h4>{escaped(title)}</h4>{mesh._repr_html_()}" for title, mesh in self.meshes]
         if self.curves:
-            plans.append(f"<div style='overflow-x:auto;margin-top:1em'>{self._picture()}</div>")
+            plans.append(scrolled(self._picture()))
         return "".join([*plans, *(each.as_html() for each in self.paragraphs if each.lines)])
 
     def _picture(self) -> str:
-        """Return the curves of the plans as SVG; empty if there are none."""
-        return curves_as_svg(self.curves) if self.curves else ""
+        """Return the curves of the plans as SVG."""
+        if self.curves is None:
+            raise PlanError(
+                "there are no curves to draw, because no plans were compared over time; to draw the plan that runs, "
+                "use .dot (Graphviz) or .mmd (Mermaid)"
+            )
+        return curves_as_svg(self.curves)
 
-    def _page(self) -> str:
-        """Return it as a complete HTML page."""
-        return PAGE.format(title=escaped(self.of), body=self._repr_html_())
+    def _title(self) -> str:
+        return self.of

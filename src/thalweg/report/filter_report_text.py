@@ -5,6 +5,7 @@ from __future__ import annotations
 from thalweg.formatting import aligned, duration, in_seconds, percent_of, plural, tenths_of_percent, wrapped
 from thalweg.printable import printable
 from thalweg.report.chart_sentence import chart_sentence
+from thalweg.report.html import folded, paragraph, table
 from thalweg.report.run_sentences import compiling_lines, trial_lines, what_moved
 from thalweg.report.section import Section
 from thalweg.report.svg import escaped
@@ -140,39 +141,20 @@ def in_one_line(section: Section) -> str:
     return f"{section.run}: kept {section.kept:,} of {plural(section.rows, 'row')}{order}"
 
 
-CELL = "padding:2px 12px;text-align:{align}"
-_BAR = ";background:linear-gradient(to right,rgba(70,130,180,.35) {share:.0f}%,transparent {share:.0f}%)"
-
-
 def as_html(section: Section) -> str:
     """Return HTML with inline styles only, because notebooks keep those. The bar in *rows seen* shows the share of the
     rows in that order that reached the predicate."""
-
-    def line(row: tuple[str, ...], tag: str, share: float | None = None) -> str:
-        cells = []
-        for i, cell in enumerate(row):
-            style = CELL.format(align="left" if i == 1 else "right")
-            if i == _HEAD.index("rows seen") and share is not None:
-                style += _BAR.format(share=100 * share)
-            cells.append(f'<{tag} style="{style}">{escaped(cell)}</{tag}>')
-        return "<tr>" + "".join(cells) + "</tr>"
-
-    rows = section.in_force.rows
-    shares = [p.evaluated_in_force / rows if rows else 0.0 for p in section.predicates]
-    head_cells, *cells = _table(section)
-    body = "".join(line(row, "td", share) for row, share in zip(cells, shares, strict=True))
-    facts = "<br>".join(escaped(fact) for fact in [*_summary(section), *_standing_lines(section)])
-    switches = "".join(f"<li>{escaped(text)}</li>" for text in _switch_lines(section))
-    shown = " open" if len(section.switches) <= 3 else ""
-    count = plural(section.switch_count, "switch", "switches")
-    natives = "".join(f"<li>{escaped(text)}</li>" for text in section.native.lines()) if section.native else ""
-    in_jvm = f"<details open><summary>in the JVM</summary><ol>{natives}</ol></details>" if natives else ""
+    natives = section.native.lines() if section.native else ()
+    in_jvm = folded("in the JVM", natives, is_open=True) if natives else ""
     head = f"<p><b>{escaped(section.policy)}</b>: {escaped(section.counted)}</p>{in_jvm}"
     if not section.names:
         return head
+    rows = section.in_force.rows
+    shares = [p.evaluated_in_force / rows if rows else 0.0 for p in section.predicates]
+    count = plural(section.switch_count, "switch", "switches")
     return (
-        f"{head}"
-        f'<table style="border-collapse:collapse">{line(head_cells, "th")}{body}</table><p>{facts}</p>'
-        f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
+        f"{head}{table(_table(section), left=[1], bars={_HEAD.index('rows seen'): shares})}"
+        f"{paragraph(*_summary(section), *_standing_lines(section))}"
+        f"{folded(count, _switch_lines(section), is_open=len(section.switches) <= 3)}"
         f"{'' if section.mesh is None else section.mesh._repr_html_()}"
     )

@@ -10,7 +10,7 @@ from thalweg.report.run_report import RunReport
 class JoinReport(RunReport[JoinSection]):
     """The report of a join, with one section per query or pass.
 
-    Use `print(report)`, `report.to_dict()`, or the last line of a notebook cell.
+    Use `print(report)`, `report.to_dict()`, `report.save("report.html")`, or the last line of a notebook cell.
     """
 
     __slots__ = ()
@@ -20,6 +20,9 @@ class JoinReport(RunReport[JoinSection]):
     )
     done = "joined"
     again = "j(a=A, b=B)"
+
+    def _title(self) -> str:
+        return "Report of a join"
 
     def _line(self, section: JoinSection) -> str:
         return in_one_line(section)

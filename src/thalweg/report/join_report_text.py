@@ -16,11 +16,10 @@ from thalweg.formatting import (
     wrapped,
 )
 from thalweg.printable import columns_of, printable
-from thalweg.report.filter_report_text import CELL
+from thalweg.report.html import folded, paragraph, table
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.run_sentences import compiling_lines, trial_lines, what_moved
 from thalweg.report.section import SwitchReport, query_words
-from thalweg.report.svg import escaped
 
 NEAR = 0.1
 """A row with more than this share of `max_matches` is reported."""
@@ -203,22 +202,9 @@ def as_text(section: JoinSection) -> str:
 
 def as_html(section: JoinSection) -> str:
     """Return HTML with inline styles only, because notebooks keep those."""
-
-    def line(row: tuple[str, ...], tag: str) -> str:
-        cells = (
-            f'<{tag} style="{CELL.format(align="left" if i in _LEFT else "right")}">{escaped(cell)}</{tag}>'
-            for i, cell in enumerate(row)
-        )
-        return "<tr>" + "".join(cells) + "</tr>"
-
-    head, *body = _table(section)
-    table = line(head, "th") + "".join(line(row, "td") for row in body)
-    sentences = "<br>".join(escaped(fact) for fact in facts(section))
-    switches = "".join(f"<li>{escaped(text)}</li>" for text in _switch_lines(section))
-    shown = " open" if len(section.switches) <= 3 else ""
     count = plural(section.all_switches, "switch", "switches")
     return (
-        f'<p>{escaped(title(section))}</p><table style="border-collapse:collapse">{table}</table><p>{sentences}</p>'
-        f"<details{shown}><summary>{count}</summary><ol>{switches}</ol></details>"
-        + "".join(mesh._repr_html_() for mesh in section.meshes.values())
+        f"{paragraph(title(section))}{table(_table(section), left=_LEFT)}{paragraph(*facts(section))}"
+        f"{folded(count, _switch_lines(section), is_open=len(section.switches) <= 3)}"
+        f"{''.join(mesh._repr_html_() for mesh in section.meshes.values())}"
     )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from thalweg.formatting import byte_size
 from thalweg.report.axis import Axis, byte_unit
-from thalweg.report.picture_style import SMALL_PX
 from thalweg.report.plan_curves import PlanMemory
 from thalweg.report.plan_label import LABEL_TALL, plan_label
+from thalweg.report.style_sheet import SMALL_PX
 from thalweg.report.svg import element, text
 
 _BAR = 12.0

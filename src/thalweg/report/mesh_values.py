@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from thalweg.formatting import few_digits, plural
+from thalweg.formatting import few_digits, listed, plural
 from thalweg.optimizer.mesh.column_values import ends_of_long_text
 from thalweg.printable import columns_of, printable
 
@@ -73,9 +73,9 @@ def condition(column: str, branches: Sequence[str], others: Sequence[str]) -> st
 def alternatives(values: Sequence[str], others: Sequence[str]) -> str:
     """Join values, and what other rows take the same branch. Of many values, the first ones are named."""
     if len(values) <= NAMED + 1:
-        return _either([*values, *others])
+        return listed([*values, *others], "or")
     some = f"{', '.join(values[:NAMED])} and {len(values) - NAMED:,} more"
-    return f"{some}, or {_either(others)}" if others else some
+    return f"{some}, or {listed(others, 'or')}" if others else some
 
 
 def others_text(kind: str) -> str:
@@ -118,10 +118,6 @@ def _may_be_key(text: str) -> bool:
     return len(text) < 2 * LONGEST and not any(
         "\ud800" <= letter <= "\udfff" and not "\udc80" <= letter <= "\udcff" for letter in text
     )
-
-
-def _either(words: Sequence[str]) -> str:
-    return " or ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), *words[-1:]])
 
 
 def _time_text(us: float) -> str:

@@ -19,21 +19,20 @@ Mesh version 3: 2 routes by source
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg.formatting import duration, percent, wrapped
 from thalweg.optimizer.mesh.redaction import redacted_tree
+from thalweg.report.html import paragraph
 from thalweg.report.mesh_tree import OF_FILTERS, MeshWords, RouteReport, columns_of, mesh_tree, routes_of, unreached
 from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
-from thalweg.report.saved_file import PAGE, save_as
-from thalweg.report.svg import escaped
+from thalweg.report.view import Form, View
 
 
 @dataclass(frozen=True, repr=False)
-class MeshView:
+class MeshView(View):
     """A mesh and what was counted with it. Print it, leave it as the last line of a notebook cell, or save it.
 
     Routes are numbered from 1 in texts and pictures; in ``tree`` they are positions in ``routes``.
@@ -158,46 +157,22 @@ class MeshView:
         """
         return as_mermaid(self.drawn(), downwards=True)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the mesh to a file. An existing file is replaced.
-
-        Parameters
-        ----------
-        path
-            Its suffix sets the format: ``.txt`` (text), ``.html`` (a page for browsers), ``.dot`` (Graphviz) or
-            ``.mmd`` (Mermaid).
-
-        Raises
-        ------
-        PlanError
-            If the suffix is none of these, or if the file cannot be written.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> view = MeshView.of({"tree": {"route": 0}, "routes": [[1, 0]], "version": 0}, ("slow", "cheap"))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     view.save(f"{folder}/mesh.txt")
-        ...     print(pathlib.Path(folder, "mesh.txt").read_text("utf-8"), end="")
-        One route: cheap → slow
-        """
-        forms = {".txt": self.__str__, ".html": self._page, ".dot": self.to_graphviz, ".mmd": self.to_mermaid}
-        save_as(path, forms, ".txt, .html, .dot (Graphviz) or .mmd (Mermaid)")
+    def _forms(self) -> dict[str, Form]:
+        return {
+            ".txt": Form(self.__str__), ".html": Form(self._page), ".dot": Form(self.to_graphviz, "Graphviz"),
+            ".mmd": Form(self.to_mermaid, "Mermaid"),
+        }  # fmt: skip
 
     def __str__(self) -> str:
         facts = [line for fact in self._facts() for line in wrapped(fact, 2)]
         return "\n".join([as_text(self.drawn()), *facts])
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
-        facts = "<br>".join(escaped(fact) for fact in self._facts())
-        return as_html(self.drawn()) + (f"<p>{facts}</p>" if facts else "")
+        facts = self._facts()
+        return as_html(self.drawn()) + (paragraph(*facts) if facts else "")
 
-    def _page(self) -> str:
-        """Return it as a complete HTML page."""
-        of = f" of {escaped(self.words.rows)}" if self.words.rows else ""
-        return PAGE.format(title=f"Mesh{of}, version {self.version}", body=self._repr_html_())
+    def _title(self) -> str:
+        return f"Mesh{f' of {self.words.rows}' if self.words.rows else ''}, version {self.version}"
 
     def drawn(self) -> TreeItem:
         """Return the tree as it is drawn."""

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from thalweg.report.picture_style import NAME_PX, SMALL_PX
+from thalweg.report.style_sheet import NAME_PX, SMALL_PX
 from thalweg.report.svg import MONO, element, escaped, points, shortened, text, width
 
 LABEL_TALL = 32.0

@@ -30,18 +30,18 @@ from thalweg.formatting import plural
 from thalweg.report.axis import Axis, count, count_unit, marked, moment, time_unit
 from thalweg.report.label_places import label_places
 from thalweg.report.memory_bars import memory_bars, memory_numbers
-from thalweg.report.picture_style import DRAWN, SMALL_PX, STYLE
 from thalweg.report.plan_curves import Crossing, Curve, PlanCurves
 from thalweg.report.plan_label import LABEL_TALL, label_width, plan_label, short_name
-from thalweg.report.svg import element, escaped, points, shortened, text, width
+from thalweg.report.style_sheet import DRAWN, SMALL_PX
+from thalweg.report.svg import MARGIN, PICTURE_WIDE, element, picture, points, text, width
 
 LISTED = 6
 """The most crossings that are marked."""
 DOTS = 30
 """The most dots for measured results; the line through them has all."""
-_WIDTH, _TOP, _BOTTOM = 800.0, 108.0, 408.0
-"""The width of the picture, and where the area of the lines begins and ends."""
-_MARGIN, _LEADER = 20.0, 32.0
+_TOP, _BOTTOM = 108.0, 408.0
+"""Where the area of the lines begins and ends."""
+_LEADER = 32.0
 _LINE_TALL = 17.0
 _AROUND = ((0, -1), (-1, 0), (0, 1), (1, 0), (-0.7, -0.7), (0.7, 0.7), (0.7, -0.7), (-0.7, 0.7))
 """Directions in which the number of a crossing may be, the best first."""
@@ -80,18 +80,7 @@ def curves_as_svg(curves: PlanCurves) -> str:
         kinds = {curve.plan: _kind(n, curve) for n, curve in enumerate(frame.drawn)}
         bars = memory_bars(curves.memory, kinds, curves.max_bytes, frame.across, y + 20.0, frame.across.end + _LEADER)
         body, y = [*body, *bars.elements], bars.bottom
-    tall = math.ceil(y)
-    head = [
-        element("title", escaped(curves.title)),
-        element("desc", escaped(description(curves))),
-        f"<style>\n{STYLE}\n</style>",
-        element("rect", class_="paper", width=_WIDTH, height=tall, rx=8),
-        text(_MARGIN, 28, shortened(curves.title, 72), "title"),
-        text(_MARGIN, 47, _subtitle(curves), "small"),
-    ]
-    size = f'width="{_WIDTH:g}" height="{tall}" viewBox="0 0 {_WIDTH:g} {tall}"'
-    root = f'<svg xmlns="http://www.w3.org/2000/svg" class="thalweg-plans" role="img" {size}>'
-    return "\n".join([root, *head, *body, "</svg>"]) + "\n"
+    return picture(curves.title, _subtitle(curves), description(curves), body, math.ceil(y))
 
 
 def description(curves: PlanCurves) -> str:
@@ -162,10 +151,10 @@ def _frame(curves: PlanCurves) -> _Frame:
     seen += [(curve.times[-1], max(curve.high)) for curve in drawn]
     up = Axis(_BOTTOM, _TOP, max(results for _, results in seen))
     unit = count_unit(up.most)
-    left = _MARGIN + 10.0 + max(width(marked(value, unit), SMALL_PX) for value in up.marks(unit))
+    left = MARGIN + 10.0 + max(width(marked(value, unit), SMALL_PX) for value in up.marks(unit))
     labels = [label_width(curve.plan, _numbers(curve, at)) for curve in drawn]
     labels += [label_width("", text) for text in (_heading(curves, at), *_measured_texts(curves, names))]
-    right = _WIDTH - _MARGIN - max(labels) - _LEADER
+    right = PICTURE_WIDE - MARGIN - max(labels) - _LEADER
     return _Frame(curves, drawn, tuple(crossings), at, Axis(left, right, max([at, *(time for time, _ in seen)])), up)
 
 
@@ -200,7 +189,7 @@ def _grid(frame: _Frame) -> list[str]:
         y = up.at(value)
         out.append(element("line", class_="grid" if value else "axis", x1=across.start, x2=across.end, y1=y, y2=y))
         out.append(text(across.start - 8, y + 4, marked(value, unit), "small", text_anchor="end"))
-    out.append(text(_MARGIN, _TOP - 26, f"results ({unit.name})" if unit.name else "results", "small"))
+    out.append(text(MARGIN, _TOP - 26, f"results ({unit.name})" if unit.name else "results", "small"))
     unit = time_unit(across.most)
     for value, words in across.labels(unit, SMALL_PX):
         x = across.at(value)

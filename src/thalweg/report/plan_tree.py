@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from thalweg.printable import printable
+from thalweg.report.style_sheet import BRANCHES
 from thalweg.report.svg import escaped
 
 
@@ -52,7 +53,7 @@ def as_html(tree: TreeItem) -> str:
     details = "".join(f"<br><small>{escaped(detail)}</small>" for detail in tree.details)
     below = "".join(as_html(child) for child in tree.inputs)
     head = f"<b>{escaped(tree.name)}</b>{details}"
-    return f"<ul style='list-style:none;padding-left:1.2em;border-left:1px solid #ccc'><li>{head}{below}</li></ul>"
+    return f"<ul style='{BRANCHES}'><li>{head}{below}</li></ul>"
 
 
 def node_details(node: TreeItem) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from thalweg.report.section import Section
 class Report(RunReport[Section]):
     """The report of a filter set, with one section per query or run.
 
-    Use `print(report)`, `report.to_dict()`, or the last line of a notebook cell.
+    Use `print(report)`, `report.to_dict()`, `report.save("report.html")`, or the last line of a notebook cell.
     """
 
     __slots__ = ()
@@ -21,6 +21,9 @@ class Report(RunReport[Section]):
     )
     done = "filtered"
     again = "df.transform(keep)"
+
+    def _title(self) -> str:
+        return "Report of filters"
 
     def _line(self, section: Section) -> str:
         return in_one_line(section)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from thalweg.formatting import plural
 from thalweg.printable import printable
-from thalweg.report.svg import escaped
+from thalweg.report.html import paragraph
+from thalweg.report.view import View
 
 SHOWN_IN_FULL = 5
 """The number of latest runs that are shown in full; `foreachBatch` makes one run per micro-batch."""
@@ -25,10 +26,10 @@ S = TypeVar("S", bound=Dictionary)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RunReport(Generic[S]):
+class RunReport(View, Generic[S]):
     """A report with one section per query or run.
 
-    Use `print(report)`, `report.to_dict()`, or the last line of a notebook cell.
+    Use `print(report)`, `report.to_dict()`, `report.save("report.html")`, or the last line of a notebook cell.
     """
 
     sections: tuple[S, ...]
@@ -90,8 +91,6 @@ class RunReport(Generic[S]):
         parts += [self._text(section) for section in self.sections[-SHOWN_IN_FULL:]]
         return "\n\n".join([*parts, *map(printable, self._after())])
 
-    __repr__ = __str__
-
     def _before(self) -> list[str]:
         """Return the older runs, one line each."""
         older = [self._line(section) for section in self.sections[:-SHOWN_IN_FULL]]
@@ -114,10 +113,10 @@ class RunReport(Generic[S]):
         return lines if lines or self.sections else [self.nothing]
 
     def _repr_html_(self) -> str:
-        before = "<br>".join(escaped(line) for line in self._before())
-        parts = [f"<p>{before}</p>"] if before else []
+        before = self._before()
+        parts = [paragraph(*before)] if before else []
         parts += [self._html(section) for section in self.sections[-SHOWN_IN_FULL:]]
-        parts += [f"<p>{escaped(line)}</p>" for line in self._after()]
+        parts += map(paragraph, self._after())
         return "".join(parts)
 
 

@@ -13,11 +13,33 @@ Widths of texts are estimates, because no fonts are read: they are those of the 
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 
 from thalweg.printable import columns_of, printable, signs_of
+from thalweg.report.style_sheet import PICTURES
 
 SANS, MONO = 0.57, 0.605
 """The width of a character in `em`: the mean of DejaVu Sans, and that of DejaVu Sans Mono."""
+
+
+PICTURE_WIDE, MARGIN = 800.0, 20.0
+"""The width of every picture, and the room to the left of its title."""
+
+
+def picture(title: str, subtitle: str, description: str, body: Iterable[str], tall: float) -> str:
+    """Return a picture as one element `svg`, for a file or for a place in an HTML page. `description`: what it shows as
+    sentences, for screen readers."""
+    head = [
+        element("title", escaped(title)),
+        element("desc", escaped(description)),
+        f"<style>\n{PICTURES}\n</style>",
+        element("rect", class_="paper", width=PICTURE_WIDE, height=tall, rx=8),
+        text(MARGIN, 28, shortened(title, 72), "title"),
+        text(MARGIN, 47, shortened(subtitle, 110), "small"),
+    ]
+    size = f'width="{PICTURE_WIDE:g}" height="{tall:g}" viewBox="0 0 {PICTURE_WIDE:g} {tall:g}"'
+    root = f'<svg xmlns="http://www.w3.org/2000/svg" class="thalweg-plans" role="img" {size}>'
+    return "\n".join([root, *head, *body, "</svg>"]) + "\n"
 
 
 def element(tag: str, content: str = "", **attributes: str | float) -> str:

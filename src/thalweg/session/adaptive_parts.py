@@ -13,7 +13,9 @@ from thalweg.optimizer.trigger_interval import BUSY
 from thalweg.printable import columns_of, printable
 from thalweg.report import JoinReport, Report
 from thalweg.report.batch_intervals import batch_sentence
+from thalweg.report.html import paragraph
 from thalweg.report.svg import escaped
+from thalweg.report.view import View
 from thalweg.stats.batch_time import BatchTimes
 
 
@@ -60,10 +62,10 @@ class AdaptiveParts:
 
 
 @dataclass(frozen=True, repr=False)
-class QueryReport:
+class QueryReport(View):
     """The report of a query: what its adaptive parts did.
 
-    Use `print(report)`, `report.to_dict()`, or the last line of a notebook cell.
+    Use `print(report)`, `report.to_dict()`, `report.save("report.html")`, or the last line of a notebook cell.
     """
 
     parts: tuple[tuple[str, Report | JoinReport], ...]
@@ -118,12 +120,13 @@ class QueryReport:
         texts += map(printable, self._lines())
         return "\n\n".join(texts) or "Nothing to report: the query has not run yet, or nothing in it adapts."
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
         parts = [f"<h4>{escaped(name)}</h4>{report._repr_html_()}" for name, report in self.parts]
-        parts += [f"<p>{escaped(line)}</p>" for line in self._lines()]
-        return "".join(parts) or f"<p>{escaped(str(self))}</p>"
+        parts += map(paragraph, self._lines())
+        return "".join(parts) or paragraph(str(self))
+
+    def _title(self) -> str:
+        return "Report of a query"
 
 
 def of_groups(counts: Any) -> str:

@@ -14,7 +14,8 @@ import pyarrow as pa
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import plural, time_span
 from thalweg.printable import printable
-from thalweg.report.svg import escaped
+from thalweg.report.html import paragraph
+from thalweg.report.view import View
 from thalweg.session.handle import BatchRun, Stopped, seconds_to_wait
 
 Read = Callable[[], Iterable[pa.RecordBatch]]
@@ -217,7 +218,7 @@ class QueryRounds:
 
 
 @dataclass(frozen=True, repr=False)
-class RoundsReport:
+class RoundsReport(View):
     """How queries shared the rounds."""
 
     queries: Mapping[str, Waits]
@@ -247,7 +248,8 @@ class RoundsReport:
             for name, one in self.queries.items()
         )
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escaped(line)}</p>" for line in str(self).splitlines())
+        return "".join(map(paragraph, str(self).splitlines()))
+
+    def _title(self) -> str:
+        return "Rounds of queries"

@@ -17,6 +17,7 @@ from thalweg.errors import ThalwegError
 from thalweg.given_path import given_path
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from thalweg.runtime.local.virtual.trace import Trace
@@ -77,9 +78,7 @@ def figure(trace: Trace) -> Figure:
     below.set_ylabel("rows in the queue", fontsize=9)
     below.set_xlabel("time units", fontsize=9)
     for axes in (above, below):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
-        axes.tick_params(labelsize=8)
+        set_plain(axes)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=True))
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlim(0, trace.end or 1)
@@ -87,6 +86,13 @@ def figure(trace: Trace) -> Figure:
         if axes.lines:
             axes.legend(frameon=False, fontsize=8)
     return canvas
+
+
+def set_plain(axes: Axes) -> None:
+    """Give axes the look of all figures: no frame, faint horizontal lines, small numbers."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
+    axes.tick_params(labelsize=8)
 
 
 def _thinned(times: Floats, lengths: Ints, end: float) -> tuple[Floats, Ints]:

@@ -1,8 +1,10 @@
-"""The style of pictures of plans: colors for light and dark pages, dashes, widths and fonts.
+"""The style sheet of everything that is drawn for browsers and notebooks: pictures of plans, pages, trees and tables.
 
-The rules hold only below an element of class `thalweg-plans`, since the style of a picture within a page applies to the
-whole page. They use no variables, which few programs other than browsers understand. A plan has the class `p0` to `p7`.
-Colors have a contrast of at least 3:1 to their paper, texts of 4.5:1.
+The rules of pictures hold only below an element of class `thalweg-plans`, since the style of a picture within a page
+applies to the whole page. They use no variables, which few programs other than browsers understand. A plan has the
+class `p0` to `p7`. Colors have a contrast of at least 3:1 to their paper, texts of 4.5:1.
+
+Trees and tables have the style in each element, because notebooks remove style sheets from what they show.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ INK = {"light": "#111827", "dark": "#f3f4f6"}
 QUIET = {"light": "#4b5563", "dark": "#b6bdc9"}
 _AXIS = {"light": "#9ca3af", "dark": "#6b7280"}
 _GRID = {"light": "#e5e7eb", "dark": "#2b313b"}
+_SANS = "system-ui,sans-serif"
 _MONOSPACE = "ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace"
 
 
@@ -46,7 +49,7 @@ def _colours(scheme: str, plans: Sequence[str]) -> dict[str, str]:
 
 
 _SHAPES = {
-    "": "max-width:100%;height:auto;font-family:system-ui,sans-serif",
+    "": f"max-width:100%;height:auto;font-family:{_SANS}",
     ".title": "font-size:16px;font-weight:600",
     ".small": f"font-size:{SMALL_PX}px",
     ".name": f"font-size:{NAME_PX}px",
@@ -73,7 +76,7 @@ def _rules(kinds: Mapping[str, str]) -> str:
     return "\n".join(f".thalweg-plans{f' {kind}' if kind else ''}{{{rule}}}" for kind, rule in kinds.items())
 
 
-STYLE = "\n".join(
+PICTURES = "\n".join(
     [
         _rules(_colours("light", LIGHT)),
         f"@media (prefers-color-scheme:dark){{\n{_rules(_colours('dark', DARK))}\n}}",
@@ -82,3 +85,30 @@ STYLE = "\n".join(
         "div>.thalweg-plans{min-width:560px}",
     ]
 )
+"""The rules of pictures."""
+PAGES = f"""\
+:root {{ color-scheme: light dark; }}
+body {{ font: 15px/1.45 {_SANS}; max-width: 60em; margin: 2em auto; padding: 0 1em; }}
+h1 {{ font-size: 1.3em; }}
+h4 {{ font-size: 1em; margin: 1.4em 0 .3em; }}
+ul {{ margin: .2em 0; }}
+li {{ overflow-wrap: anywhere; }}"""
+"""The rules of pages."""
+BRANCHES = "list-style:none;padding-left:1.2em;border-left:1px solid #ccc"
+"""The style of a list that is a branch of a tree."""
+TABLE = "border-collapse:collapse"
+SCROLLED = "overflow-x:auto;margin-top:1em"
+"""The style of a box for a picture that may be wider than the page."""
+
+
+def cell(*, is_left: bool, share: float | None = None) -> str:
+    """Return the style of a cell of a table. `share`: how much of its width a bar fills; None for no bar.
+
+    >>> cell(is_left=False)
+    'padding:2px 12px;text-align:right'
+    """
+    style = f"padding:2px 12px;text-align:{'left' if is_left else 'right'}"
+    if share is None:
+        return style
+    filled = f"{100 * share:.0f}%"
+    return f"{style};background:linear-gradient(to right,rgba(70,130,180,.35) {filled},transparent {filled})"
