@@ -42,17 +42,10 @@ class WorkerOrder:
 
 
 class InOrder(Protocol):
-    """The counts of a worker in its latest order."""
+    """The latest order of a worker or bucket, and the counts since it changed to that order."""
 
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The order."""
-        ...
-
-    @property
-    def in_force(self) -> InForceCounts:
-        """The counts since the order last changed."""
-        ...
+    order: tuple[str, ...]
+    in_force: InForceCounts
 
 
 def add_in_order(before: InOrder, later: InOrder) -> None:
