@@ -13,13 +13,16 @@ OLDEST_SPARK := 4.1.4
 OLDEST := .cache/pyspark-4.1
 # Not `export JAVA_HOME=$$(...)`: export would hide that find-java failed.
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java) && export JAVA_HOME &&
+# Two processes, each with its own Spark, since tests of Spark mostly wait. A file runs in one process, and files run in
+# the order of tests/conftest.py, not by their number of tests.
+IN_PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 # Python keeps what it has compiled, also where a shell or an image says not to: the tests start many processes.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-mesh bench-sql walk lab prose docs pictures format clean
+.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-all test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-mesh bench-sql walk house lab prose docs pictures format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -41,9 +44,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[spark,connect,lab,dev]'
 	@touch $@
 
-oldest-spark: $(OLDEST)/pyspark ## fetch PySpark 4.1 for the test that runs on it (about 450 MB)
+oldest-spark: $(OLDEST)/pyspark ## fetch PySpark 4.1 for the tests that run on it (about 450 MB)
 
-# Moved when complete. Without the package index the test is skipped with a message; if CI is set, it fails.
+# Moved when complete. Without the package index the tests are skipped with a message; if CI is set, they fail.
 $(OLDEST)/pyspark: | $(INSTALLED)
 	@echo "setup: fetching PySpark $(OLDEST_SPARK) into $(OLDEST)"
 	@rm -rf $(OLDEST) $(OLDEST).part
@@ -61,25 +64,25 @@ check: $(INSTALLED) ## lint, format, types (also of the examples), import contra
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/prose.py
 
-# In parallel: each takes one core.
+# In parallel: each takes one core. Loops are compiled once in advance, not by every test process at the same time.
 checked-and-compiled: setup
 	@$(MAKE) --no-print-directory compiled & other=$$!; \
 		$(MAKE) --no-print-directory check; checked=$$?; wait $$other && exit $$checked
 
-# Two processes, each with its own Spark, since tests of Spark mostly wait. A file runs in one process, and files run in
-# the order of tests/conftest.py, not by their number of tests. Loops are compiled once in advance, not by every test
-# process at the same time.
-test: setup oldest-spark checked-and-compiled ## check, then every test and doctest: what CI runs (ARGS go to pytest)
-	@$(WITH_JAVA) $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+# The markers are explained in pyproject.toml. ARGS come last: pytest uses the last -m.
+test: setup checked-and-compiled ## check, then tests and doctests without clusters, kills and benchmarks (ARGS go to pytest)
+	@$(WITH_JAVA) $(BIN)/pytest $(IN_PARALLEL) -m "not (deployment or benchmark or package)" $(ARGS)
+
+test-all: setup oldest-spark checked-and-compiled ## check, then every test and doctest: what CI runs
+	@$(WITH_JAVA) $(BIN)/pytest $(IN_PARALLEL) $(ARGS)
 
 # Passed tests are recorded in .cache, so that an interrupted run continues; see tests/long_run.py.
-test-long: setup oldest-spark compiled ## tests that are too long for make test, at most an hour; continues an interrupted run
-	@$(WITH_JAVA) $(BIN)/pytest --long -v -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+test-long: setup oldest-spark compiled ## tests that are too long for make test-all, at most an hour; continues an interrupted run
+	@$(WITH_JAVA) $(BIN)/pytest --long -v $(IN_PARALLEL) $(ARGS)
 
-# The tests of `make test`, in the same processes, with more time for each.
+# The tests of `make test-all`, in the same processes, with more time for each.
 coverage: setup oldest-spark compiled ## measure which lines and branches of src the tests run; pages go to build/coverage
-	@$(WITH_JAVA) $(BIN)/python scripts/measure_coverage.py -n 2 --dist loadfile --no-loadscope-reorder \
-		--timeout 600 $(ARGS)
+	@$(WITH_JAVA) $(BIN)/python scripts/measure_coverage.py $(IN_PARALLEL) --timeout 600 $(ARGS)
 
 demo: setup ## run plain Spark and Thalweg side by side on a drifting log stream
 	@$(WITH_JAVA) $(BIN)/thalweg demo $(ARGS)
@@ -112,6 +115,9 @@ bench-sql: setup ## measure what SQL costs: planning, and queries against the sa
 
 walk: setup ## count the files of src that a batch passes through: ARGS="filter join --list"
 	@$(WITH_JAVA) $(BIN)/python -m bench.walk $(ARGS)
+
+house: setup ## print the figures of the package's size with their limits; --no-walks leaves out what starts Spark
+	@$(WITH_JAVA) $(BIN)/python -m scripts.house $(ARGS)
 
 lab: $(INSTALLED) ## run the papers' experiments, a few minutes; pages and figures go to docs/lab
 	@$(BIN)/thalweg lab --out docs/lab $(ARGS)

@@ -15,6 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+from tests.kinds import kind_of_place
 from tests.short_lived import SHORT_LIVED
 
 REPOSITORY = Path(__file__).parent.parent
@@ -34,12 +35,19 @@ SECONDS = {"slow": 25.0, "spark": 4.0}
 """About what a test with such a mark takes; others take next to nothing."""
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what needs a JVM, so that `-m "not spark"` leaves out exactly that, and all tests of a place that has a
+    kind."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker("spark")
+    if kind := kind_of_place(item):
+        item.add_marker(kind)
+
+
+@pytest.hookimpl(trylast=True)  # after `-m` and `-k`: what they leave out takes no time
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs a JVM, so that `-m "not spark"` leaves out exactly that. Where several processes share the files,
-    those that take longest come first: the last to be taken are then short, and no process waits long for another."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker("spark")
+    """Where several processes share the files, those that take longest come first: the last to be taken are then short,
+    and no process waits long for another."""
     if hasattr(config, "workerinput"):  # a process of pytest-xdist
         takes: dict[Path, float] = {}
         for item in items:

@@ -1,7 +1,8 @@
 """`make test-long`: the tests that are too long for `make test`, in a run that can be interrupted and continued.
 
-- A test marked `long` runs in test-long only. It has a short sample in `make test`: other parameters of the same test,
-  or the test that the mark names: `@pytest.mark.long(sample="test_one_kill")`, or `sample="tests/plan/x.py::test_y"`.
+- A test marked `long` runs in test-long only. It has a short sample: other parameters of the same test, or the test
+  that the mark names: `@pytest.mark.long(sample="test_one_kill")`, or `sample="tests/plan/x.py::test_y"`. Both have the
+  same markers of `tests/kinds.py`: a test of a kind that `make test` leaves out has its sample in `make test-all`.
 - A Hypothesis test with `@examples(25, long=2_000)` runs in both, with so many cases.
 
 With `--long` pytest selects both kinds. What passes is written to a file with a digest of the code, so that the next
@@ -20,12 +21,14 @@ from typing import Any
 import hypothesis
 import pytest
 
+from tests.kinds import kinds
+
 CODE = ("src", "tests", "bench", "examples", "pyproject.toml", "constraints.txt")
 MINUTES = 55.0
 """Leaves a test that has just been started the time to end within the hour."""
 _AT_ONCE_S = 900
 """The most that a Hypothesis test may take with the number of cases of a long run."""
-_PASSED, _MISSING = pytest.StashKey[frozenset[str]](), pytest.StashKey[list[str]]()
+_PASSED, _COLLECTED = pytest.StashKey[frozenset[str]](), pytest.StashKey[list[pytest.Item]]()
 _long = False
 
 hypothesis.settings.register_profile(
@@ -47,10 +50,13 @@ def examples(short: int, *, long: int, **others: Any) -> Callable[[Any], Any]:
 
 
 def without_sample(items: Iterable[pytest.Item]) -> list[str]:
-    """The tests marked `long` that have no short sample among the items, each with the reason. A sample in a file that
-    exists and was not collected is not judged."""
+    """The tests marked `long` that have no short sample of the same kinds among the items, each with the reason. A
+    sample in a file that exists and was not collected is not judged."""
     found = list(items)
-    short = {_place(item) for item in found if not item.get_closest_marker("long")}
+    short: dict[tuple[Path, str], set[frozenset[str]]] = {}
+    for item in found:
+        if not item.get_closest_marker("long"):
+            short.setdefault(_place(item), set()).add(kinds(item))
     collected = {item.path for item in found}
     missing = []
     for item in found:
@@ -58,7 +64,10 @@ def without_sample(items: Iterable[pytest.Item]) -> list[str]:
             continue
         named = mark.kwargs.get("sample")
         file, test = sample = _place(item) if named is None else _named(item, named)
-        if sample not in short and (file in collected or not file.exists()):
+        if sample in short:
+            if kinds(item) not in short[sample]:
+                missing.append(f"{item.nodeid}: {test} is of another kind")
+        elif file in collected or not file.exists():
             why = "all its parameters are long and it names no sample" if named is None else f"no short {test} is there"
             missing.append(f"{item.nodeid}: {why}")
     return missing
@@ -147,7 +156,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.stash[_MISSING] = without_sample(items)
+    config.stash[_COLLECTED] = list(items)
     if _long:
         wanted = [item for item in items if item.get_closest_marker("long") or item.get_closest_marker("longer")]
         wanted = [item for item in wanted if item.nodeid not in config.stash[_PASSED]]
@@ -160,9 +169,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def long_without_sample(pytestconfig: pytest.Config) -> list[str]:
-    """Of all tests that were collected."""
-    return pytestconfig.stash[_MISSING]
+def collected(pytestconfig: pytest.Config) -> list[pytest.Item]:
+    """All tests that were collected, also those that are left out of the run."""
+    return pytestconfig.stash[_COLLECTED]
 
 
 def _progress(config: pytest.Config) -> Progress:

@@ -1,4 +1,4 @@
-"""Runs of `make test-long` go on where they were interrupted, and every long test has a short sample in `make test`."""
+"""Runs of `make test-long` go on where they were interrupted, and every long test has a short sample."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.long_run import Progress, code_digest
+from tests.long_run import Progress, code_digest, without_sample
 from tests.runtime.spark.deployments.processes import REPOSITORY
 
 pytest_plugins = ["pytester"]
@@ -46,7 +46,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     pytester.makepyprojecttoml(
         "[tool.pytest.ini_options]\ntestpaths = ['tests']\naddopts = ['--strict-markers', '-p', 'tests.long_run']\n"
-        "markers = ['long', 'longer']\n"
+        "markers = ['long', 'longer', 'deployment']\n"
     )
     pytester.mkdir("tests").joinpath("test_some.py").write_text(SUITE)
     return pytester
@@ -111,6 +111,7 @@ def test_other_code_begins_again(tmp_path: Path) -> None:
 
 WITHOUT = """
 import pytest
+from tests.long_run import without_sample
 
 @pytest.mark.long
 def test_alone(): pass
@@ -127,8 +128,22 @@ def test_of_another_file(): pass
 @pytest.mark.long(sample="tests/test_other.py::test_gone")
 def test_of_another_file_that_is_gone(): pass
 
-def test_check(long_without_sample):
-    print("missing:", *long_without_sample, sep="\\n")
+@pytest.mark.deployment
+def test_on_a_cluster(): pass
+
+@pytest.mark.deployment
+@pytest.mark.long(sample="test_on_a_cluster")
+def test_of_its_kind(): pass
+
+@pytest.mark.long(sample="test_on_a_cluster")
+def test_of_another_kind(): pass
+
+@pytest.mark.deployment
+@pytest.mark.long(sample="tests/test_other.py::test_there")
+def test_of_another_kind_elsewhere(): pass
+
+def test_check(collected):
+    print("missing:", *without_sample(collected), sep="\\n")
 """
 
 
@@ -142,11 +157,13 @@ def test_long_tests_without_a_sample_are_found(suite: pytest.Pytester) -> None:
             "tests/test_some.py::test_alone: all its parameters are long and it names no sample",
             "tests/test_some.py::test_renamed: no short test_gone is there",
             "tests/test_some.py::test_of_a_long_one: no short test_alone is there",
-            "tests/test_some.py::test_of_another_file_that_is_gone: no short test_gone is there*",
+            "tests/test_some.py::test_of_another_file_that_is_gone: no short test_gone is there",
+            "tests/test_some.py::test_of_another_kind: test_on_a_cluster is of another kind",
+            "tests/test_some.py::test_of_another_kind_elsewhere: test_there is of another kind*",
         ]
     )
 
 
-def test_every_long_test_has_a_short_sample(long_without_sample: list[str]) -> None:
+def test_every_long_test_has_a_short_sample(collected: list[pytest.Item]) -> None:
     """Of those collected with this one: with `make test`, all there are."""
-    assert long_without_sample == []
+    assert without_sample(collected) == []

@@ -25,9 +25,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import thalweg as tw
-from bench.joins.spark.variants import IN_ROCKSDB
+from bench.joins.spark.ours import IN_ROCKSDB
 from bench.rounds import progress
-from bench.spark_variants import session
+from bench.spark_session import session
 from thalweg.events import JoinObserved
 
 if TYPE_CHECKING:

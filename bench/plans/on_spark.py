@@ -22,16 +22,17 @@ import thalweg as tw
 from bench.joins.spark.__main__ import MEMORY
 from bench.joins.spark.agenda import UNSTEADY
 from bench.joins.spark.expected import demand, expected
+from bench.joins.spark.ours import IN_ROCKSDB
 from bench.joins.spark.scenario import BATCH_US, StreamScenario, uniform
 from bench.joins.spark.stream_files import StreamFiles
-from bench.joins.spark.variants import IN_ROCKSDB, Ran, SparkVariant
+from bench.joins.spark.variants import Ran, SparkVariant
 from bench.plans.buckets import BUCKETS, ON, RATES, target
 from bench.plans.candidates import takes_statistics
 from bench.plans.fan_out import FOUND, KEPT, ROWS, verdict_of_speed
 from bench.plans.measured import AGAIN
 from bench.plans.shapes import MULTIWAY
 from bench.rounds import progress
-from bench.spark_variants import session
+from bench.spark_session import session
 from thalweg.plan.join_graph import JoinGraph
 
 BATCH_ROWS, PARTNERS, FASTER = 300_000, 300, 2.5

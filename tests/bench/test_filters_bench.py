@@ -34,6 +34,7 @@ OURS = (Setting("auto"), Setting("a-greedy"))
 TINY = partial(Item, local=OURS, spark=OURS, others=(Setting("velox-rank"),))
 
 
+@pytest.mark.benchmark
 def test_a_quick_run_reports_every_scenario_and_target(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +58,7 @@ def test_a_quick_run_reports_every_scenario_and_target(
     assert all({"reached", "value", "limit", "policy"} <= set(line) for line in judged)
 
 
+@pytest.mark.benchmark
 def test_real_data_is_measured_where_it_is(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +96,7 @@ def test_real_data_is_measured_where_it_is(
     assert {line["policy"] for line in lines if "target" in line} == {"auto"}
 
 
+@pytest.mark.benchmark
 def test_a_wrong_result_ends_the_run_with_an_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ pytest.importorskip("numba")
 from bench import native
 
 
+@pytest.mark.benchmark
 def test_quick_run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     assert native.main(["--quick"], spark) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +16,15 @@ import pyarrow.compute as pc
 import pytest
 
 import thalweg as tw
-from tests.adapt.forward import Forward
+from tests.adapt.forward import Forward, ForwardSettings
 from tests.report.printed_texts import DeclaredClock, Printed
 from tests.runtime.filters.mesh_by_column import mesh_by
+from tests.runtime.spark.classified_rows import rows_of
 from tests.runtime.spark.joins.streams import Files, files, streaming
 from tests.runtime.spark.joins.streams import rows as rows_at
 from tests.runtime.spark.waiting import wait_until
-from thalweg.adapt import POLICIES
+from thalweg.adapt import POLICIES, ProfilingRequest
+from thalweg.adapt.policy import Trial
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,11 +88,24 @@ def many_partners() -> dict[str, list[pa.RecordBatch]]:
     return made
 
 
+class Trying(Forward):
+    """Moves a filter at every update, and tries the written order in between. More switches than are listed."""
+
+    name = "trying"
+    defaults = ForwardSettings(patience=1)
+
+    def _wanted(self) -> ProfilingRequest:
+        start = self.pipeline.start
+        trial = Trial(start, rows=20, candidate=start[1], expected_ns=1_000.0) if self.order != start else None
+        return replace(super()._wanted(), rows=40, trial=trial)
+
+
 def filters_in_this_process(clock: DeclaredClock) -> str:
     """Orders that a policy of one's own forces, the default policy by declared times, and a fixed order."""
     printed = Printed()
-    for policy in (Forward, "auto", "static"):
-        keep = tw.filters(*predicates(clock), policy=policy, seed=1)
+    for policy in (Forward, Trying, "auto", "static"):
+        slice_rows = 50 if policy is Trying else None
+        keep = tw.filters(*predicates(clock), policy=policy, seed=1, slice_rows=slice_rows)
         printed.add(f"policy {policy if isinstance(policy, str) else policy.name}", repr(keep))
         printed.add("rows", counted(keep.over(batches(numbers()))))
         printed.add_run(keep)
@@ -108,6 +125,9 @@ def join_in_this_process(clock: DeclaredClock) -> str:
         printed.add(f"policy {policy if isinstance(policy, str) else policy.name}", repr(j))
         printed.add("rows", counted(j.over(**pieces(three_streams()))))
         printed.add_run(j)
+    trying = tw.join(CHAIN, 60, "t", 3, Trying, plan="multiway", seed=1, slice_rows=20, max_bytes=LIMIT)
+    printed.add("rows, with more switches than a record lists", counted(trying.over(**pieces(three_streams(9_000)))))
+    printed.add("report()", trying.report())
     with_table = tw.join(
         CHAIN + " AND a.id > b.id", {"a": 60, "b": 20}, {"a": "t", "b": "t"}, policy="static", seed=1,
         select=["a.id", "b.m", "c.*", "event_time"], max_bytes=LIMIT,
@@ -181,9 +201,22 @@ def chart_of_plans(clock: DeclaredClock) -> str:
     return str(printed)
 
 
+def has_bit(k: int, bits: pa.Array) -> np.ndarray:
+    """Return which numbers have the k-th bit."""
+    found: np.ndarray = (bits.to_numpy() >> k) & 1 == 1
+    return found
+
+
 def meshes(clock: DeclaredClock) -> str:
     """Filters and a join whose rows take routes by a column."""
     printed = Printed()
+    bits = [
+        tw.predicate(clock.taking_per_row(10_000, partial(has_bit, k)), "first", name=f"bit {k}", vectorized=True)
+        for k in range(4)
+    ]
+    learned = tw.filters(*bits, policy="mesh", classify_by=["source"], seed=1)
+    printed.add("rows on learned routes", counted(learned.over(batches(rows_of(0), 4_000))))
+    printed.add_run(learned)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(POLICIES, "mesh", mesh_by("kind", "web", "app"))
         keep = tw.filters(*predicates(clock)[2:], policy="mesh", classify_by=["kind"], seed=1)

@@ -58,6 +58,15 @@ class DeclaredClock:
 
         return timed
 
+    def taking_per_row(self, ns: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return the function of an array, of which a call takes so long per row."""
+
+        def timed(values: Any) -> Any:
+            self.now_ns += ns * len(values)
+            return function(values)
+
+        return timed
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> DeclaredClock:
@@ -106,7 +115,8 @@ def _without(folder: Path, text: str) -> str:
     path = r"[\s\f]*".join(map(re.escape, str(folder)))
     lines = re.sub(r"\n {6}(?=\S)", "\f", text).split("\n")
     lines = [line.replace("\f", " ") if re.search(path, line) else line for line in lines]
-    return re.sub(path, "<folder>", "\n".join(lines)).replace("\f", "\n      ")
+    shown = re.sub(path, "<folder>", "\n".join(lines)).replace("\f", "\n      ")
+    return re.sub(r"(?<=<folder>)[^:\n]+(?=: they are)", lambda rest: rest[0].replace(" ", ""), shown)
 
 
 def on_spark(text: Any, folder: Path | None = None) -> str:

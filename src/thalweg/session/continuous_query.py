@@ -543,7 +543,7 @@ class ContinuousQuery:
         checkpoint: str | None,
         sink: str | None,
     ) -> StreamRun:
-        from thalweg.runtime.spark.sql.checkpoint_plan import stored_times
+        from thalweg.runtime.checkpoint_parts import TIMES
         from thalweg.runtime.spark.sql.start import AUTO, Start, automatic_trigger, checkpoint_of, start_stream
         from thalweg.runtime.spark.stream_watch import watch_batches
 
@@ -556,7 +556,7 @@ class ContinuousQuery:
 
         spark = self._spark
         if self._batch_times is None:
-            self._batch_times = (None if place is None else stored_times(spark, place)) or BatchTimes()
+            self._batch_times = (None if place is None else place.read(TIMES)) or BatchTimes()
         if trigger == AUTO:
             trigger = automatic_trigger(self._batch_times, self._busy)
         start = Start(kind, path, options, trigger, place, self.name, sink)

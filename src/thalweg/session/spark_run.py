@@ -50,7 +50,7 @@ class SparkRun:
         from thalweg.runtime.spark.sql.requirements import demand, refuse_collations
 
         spark = next(iter(self.data.values())).sparkSession
-        demand(spark, self.plan, [alias for alias, df in self.data.items() if df.isStreaming])
+        demand(spark.conf.get, self.plan, [alias for alias, df in self.data.items() if df.isStreaming])
         refuse_collations(self.plan, self.data)
 
     def dataframe(self) -> Any:

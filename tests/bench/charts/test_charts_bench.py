@@ -35,6 +35,7 @@ from thalweg.plan.join_graph import JoinGraph
 Line = dict[str, Any]
 
 
+@pytest.mark.benchmark
 def test_a_quick_run_has_variants_figures_targets_and_tables(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_quick_run_has_variants_figures_targets_and_tables(
     assert (text.startswith("# Before\n"), "old" in text, text.endswith("\nafter\n")) == (True, False, True)
 
 
+@pytest.mark.benchmark
 def test_a_wrong_result_ends_the_run_with_an_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

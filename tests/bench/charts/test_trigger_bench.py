@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FILTER, JOIN = CASES
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_quick_run_has_figures_targets_and_a_table(

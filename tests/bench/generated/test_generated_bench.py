@@ -314,6 +314,7 @@ def test_burning_takes_the_time_that_was_set() -> None:
     assert outcome.time_ns > 0.5 * outcome.work_ns
 
 
+@pytest.mark.benchmark
 def test_the_quick_run_tells_every_chain_and_policy(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, columns: Path
 ) -> None:

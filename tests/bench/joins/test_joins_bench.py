@@ -24,6 +24,7 @@ from bench.joins.streams import JoinScenario, star, three_way
 from bench.rounds import Trial, Variant
 
 
+@pytest.mark.benchmark
 def test_a_quick_run_tells_every_scenario_target_and_table(tmp_path: Path) -> None:
     """In a process of its own: Polars reads how many threads it may have when it is imported."""
     ran = subprocess.run(
@@ -52,6 +53,7 @@ def test_a_quick_run_tells_every_scenario_target_and_table(tmp_path: Path) -> No
     assert (text.startswith("# Before\n"), "old" in text, text.endswith("\nafter\n")) == (True, False, True)
 
 
+@pytest.mark.benchmark
 def test_a_wrong_result_ends_the_run_with_an_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ Line = dict[str, Any]
 ROWS, STEPS = 6_000, 1.0
 
 
+@pytest.mark.benchmark
 def test_a_quick_run_has_figures_targets_and_tables(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +93,7 @@ def test_a_quick_run_has_figures_targets_and_tables(
     assert (text.startswith("# Before\n"), "old" in text, text.endswith("\nafter\n")) == (True, False, True)
 
 
+@pytest.mark.benchmark
 def test_a_wrong_result_ends_the_run_with_an_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +202,7 @@ def test_a_seed_always_draws_the_same_rows() -> None:
     assert not first.scenario.table.equals(other.scenario.table)
 
 
+@pytest.mark.benchmark
 def test_rooms_are_read_where_they_are(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

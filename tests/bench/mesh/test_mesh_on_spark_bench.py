@@ -41,6 +41,7 @@ def test_figures_on_spark_are_of_wall_times_and_reported_counts() -> None:
     assert mesh["evaluations_share"] == pytest.approx(0.5, abs=1e-3)
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 def test_a_quick_run_on_spark_has_every_variant(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

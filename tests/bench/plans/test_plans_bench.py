@@ -51,6 +51,7 @@ def graph_of(drawn: DrawnJoin) -> JoinGraph:
     return JoinGraph.of(edges, drawn.aliases)
 
 
+@pytest.mark.benchmark
 def test_a_quick_run_has_variants_figures_targets_and_tables(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_quick_run_has_variants_figures_targets_and_tables(
         assert (line["kept_made"] > 0) == (line["plan"] != MULTIWAY)
 
 
+@pytest.mark.benchmark
 def test_a_wrong_result_ends_the_run_with_an_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

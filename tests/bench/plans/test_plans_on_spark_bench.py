@@ -53,6 +53,7 @@ def test_the_streams_of_the_fan_out_have_the_declared_numbers() -> None:
     assert held_by_class({"a": 1.0, "b": 10.0, "c": 1000.0}) == {"k": 8011.0, "m": 1018.0}
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 def test_a_quick_run_on_spark_has_every_variant_and_target(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]

@@ -14,12 +14,13 @@ pytest.importorskip("pyspark")
 from bench.rounds import WrongResultError
 from bench.sql import __main__ as command
 from bench.sql import table
-from bench.sql.planning import QUERIES
+from bench.sql.queries import QUERIES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 def test_a_quick_run_tells_queries_comparisons_and_targets(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -52,6 +53,7 @@ def test_a_quick_run_tells_queries_comparisons_and_targets(
     assert targets == {"planning": 20.0, "filters": 1.02, "join": 1.02, "native": 1.03}
 
 
+@pytest.mark.benchmark
 def test_other_rows_end_it(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 def test_a_quick_run_has_variants_targets_and_tables(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -216,6 +217,7 @@ def _batch(number: int, ms: int, checkpoint_bytes: int) -> BatchProgress:
     )
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 def test_a_quick_run_into_files(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     """Every batch is checked against DuckDB: results that are not in the files end the run."""
@@ -232,6 +234,7 @@ def test_a_quick_run_into_files(spark: SparkSession, capsys: pytest.CaptureFixtu
     assert not any("three-way-files" in row for row in table.tables(lines)), "they have tables of their own"
 
 
+@pytest.mark.benchmark
 @pytest.mark.slow
 def test_quick_runs_of_restarts_and_of_many_batches(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -36,8 +36,8 @@ FEWER_PROGRAMS = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     )
 }
-"""Of Spark 4.3, whose default on a local disk starts a program for every file of a checkpoint. Connect and the kills of
-`make test` take this; the cluster, PySpark 4.1 and the kills of `make test-long` take the default."""
+"""Of Spark 4.3, whose default on a local disk starts a program for every file of a checkpoint. Connect and the short
+tests of kills take this; the cluster, PySpark 4.1 and long tests of kills take the default."""
 LOOK_EVERY_S = 2.0
 """At who listens where; not more often, since it takes time from what is tested."""
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
 @pytest.mark.slow
 @pytest.mark.long(
-    sample="tests/runtime/sink/test_batch_commit.py::test_files_of_tasks_that_failed_or_were_too_late_are_removed"
+    sample="tests/runtime/spark/deployments/test_standalone_cluster.py::test_files_of_lost_workers_are_no_results"
 )
 def test_a_copy_of_a_slow_task(tmp_path: Path) -> None:
     write_streams(tmp_path / "in", 3)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +12,6 @@ from pyspark.sql.types import DataType, DoubleType, UserDefinedType
 from tests.drawn_columns import columns
 from tests.exact_values import exact_values
 from tests.long_run import examples
-from tests.runtime.spark.deployments.oldest_pyspark import oldest_pyspark
-from tests.runtime.spark.deployments.processes import REPOSITORY, SOURCE
-from tests.runtime.spark.joins import nested_columns
 from tests.runtime.spark.joins.nested_columns import COLUMNS, converted
 
 
@@ -32,16 +26,6 @@ def test_a_part_of_a_column() -> None:
     """Batches are cut, so that a column may begin within its buffers."""
     column = pa.array([[i, None] for i in range(9)])
     assert converted(column.slice(4, 3)).to_pylist() == [[4, None], [5, None], [6, None]]
-
-
-def test_the_oldest_pyspark_sends_them_too() -> None:
-    oldest = oldest_pyspark()
-    done = subprocess.run(
-        [sys.executable, "-m", nested_columns.__name__], capture_output=True, text=True, timeout=60, cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(oldest), str(SOURCE), str(REPOSITORY)])},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("4.1.")
 
 
 @examples(50, long=5_000)

@@ -17,16 +17,16 @@ from thalweg.plan.nodes import SpreadBy, WindowJoin
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.runtime.checkpoint_parts import QUESTION, STATE, Question, StoredPlan, refuse_another_plan
 from thalweg.runtime.sink.given_folder import given_folder
+from thalweg.runtime.spark.checkpoint import Checkpoint
 from thalweg.runtime.spark.joins.attach import parallelism
 from thalweg.runtime.spark.joins.task_sink import SinkFor
-from thalweg.runtime.spark.sink.pinned_sink import is_begun
 from thalweg.runtime.spark.sink.request import SinkRequest, refuse_wrong_names
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.after_join import AfterJoin, computed_in_tasks, obstacle
-from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_forbidden, refuse_one_folder
+from thalweg.runtime.spark.sql.checkpoint_folders import refuse_forbidden, refuse_one_folder, running_query
 from thalweg.runtime.spark.sql.checkpoint_logs import refuse_damaged_logs
-from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
 from thalweg.stats.batch_time import BatchTimes
 
@@ -40,8 +40,8 @@ class Start:
     path: str | None
     options: Mapping[str, str]
     trigger: str | Mapping[str, Any] | None
-    checkpoint: str | None
-    """The folder of the checkpoint; None if Spark uses a temporary one."""
+    checkpoint: Checkpoint | None
+    """None if Spark uses a temporary one."""
     name: str | None
     """The name of the query, if it has one."""
     sink: str | None = None
@@ -68,15 +68,15 @@ def start_stream(
     place = start.checkpoint
     begun, buckets = None, None
     if place is not None:
-        found = content_of(spark, place, parsed, args)
-        places = None if found is None else filter_places(found)
-        if places is not None and places != dict(plan.state.conditions):
+        question = Question(parsed.question, parsed.text, args)
+        begun = place.plan_of(question)
+        places = {} if begun is None else dict(begun.state.conditions)
+        if places and places != dict(plan.state.conditions):
             plan = placed(places)
         buckets = _buckets(spark) if isinstance(plan.join, WindowJoin) else None
-        order = () if plan.join is None else plan.join.order
-        mine = CheckpointPlan(parsed.question, parsed.text, args, PlanState.of(plan, buckets), order)
-        begun = None if found is None else pinned(found, place, mine, plan)
+        mine = StoredPlan(PlanState.of(plan, buckets), () if plan.join is None else plan.join.order)
         if begun is not None:
+            refuse_another_plan(place.folder, begun, mine)
             plan, buckets = _as_begun(plan, begun), begun.state.buckets
     sink = ResultSink(spark, SinkRequest.of(start.kind, start.path, start.options, place, start.sink), obstacle(plan))
 
@@ -92,13 +92,14 @@ def start_stream(
         writer = writer.queryName(start.name)
     writer = triggered(writer, start.trigger)
     if place is not None and begun is None:
-        pin(spark, place, mine)
+        place.write(STATE, mine)
+        place.write(QUESTION, question)  # the last one: with it, the checkpoint is bound
     try:
         with sink.pinned(), spark_errors():
             query: StreamingQuery = sink.start(writer)
     except PlanError:
-        if place is not None and begun is None and not is_begun(spark, place):
-            unpin(spark, place)
+        if place is not None and begun is None and not place.is_begun():
+            place.remove(QUESTION)
         raise
     return query, sink.sentences(buckets or _buckets(spark), start.trigger)
 
@@ -114,7 +115,7 @@ def triggered(writer: Any, trigger: str | Mapping[str, Any] | None) -> Any:
         raise _wrong_trigger(trigger) from error
 
 
-def _as_begun(plan: QueryPlan, begun: CheckpointPlan) -> QueryPlan:
+def _as_begun(plan: QueryPlan, begun: StoredPlan) -> QueryPlan:
     """Return the plan with the choices in its checkpoint. The first order is one of them, because it numbers the
     indexes of the windows; policies replace it with what they have learned anyway."""
     if plan.join is None:
@@ -135,9 +136,9 @@ def _buckets(spark: SparkSession) -> int:
 
 def checkpoint_of(
     spark: SparkSession, checkpoint: str | None, options: dict[str, str], path: str | None, name: str | None
-) -> str | None:
-    """Return the folder from the argument, the option, or Spark's configuration; None if Spark uses a temporary one.
-    The option is removed from `options`."""
+) -> Checkpoint | None:
+    """Return the checkpoint from the argument, the option, or Spark's configuration; None if Spark uses a temporary
+    one. The option is removed from `options`."""
     refuse_wrong_names(options)
     given = next((options.pop(key) for key in list(options) if key.lower() == "checkpointlocation"), None)
     given = given_folder("the option checkpointLocation", given)
@@ -153,18 +154,21 @@ def checkpoint_of(
         place = f"{root.rstrip('/')}/{name}"  # where Spark puts it
     if place is None and path is not None and root is None:
         raise PlanError("start(path=...) needs checkpoint=..., a separate folder with which a restart loses no rows")
-    if place is not None and path is not None:
+    if place is None:
+        return None
+    if path is not None:
         refuse_one_folder(spark, place, path)
-    if place is not None:
-        refuse_forbidden(spark, place)
-    if place is not None and (other := query_at(spark, place)) is not None:
+    refuse_forbidden(spark, place)
+    found = Checkpoint(spark, place)
+    identity = found.identity()
+    if identity is not None and (other := running_query(spark, identity)) is not None:  # paths are not compared
         raise PlanError(
             f"the query {other} is running with the checkpoint {place}, and Spark would stop it; stop it first, or "
             "give this query its own checkpoint"
         )
-    if place is not None:
-        refuse_damaged_logs(spark, place)
-    return place
+    found.refuse_earlier()
+    refuse_damaged_logs(spark, place)
+    return found
 
 
 AUTO = "auto"
