@@ -42,7 +42,6 @@ INTERNAL = {
     "ChartCounts.look_up": "loops and reports call it",
     "ChartCounts.to_dict": "loops and reports call it",
     "ChartCounts.wrong": "loops and reports call it",
-    "StreamCounts.seen": "loops and reports call it",
     "MatchCounts.add": "loops and reports call it",
     "MatchCounts.taken": "loops and reports call it",
     "WindowCounts.measure": "loops and reports call it",

@@ -225,11 +225,6 @@ class StreamCounts(Counts):
     replicated: bool = largest(False)
     """Whether every bucket holds its rows; one of the buckets counts them."""
 
-    def seen(self, first: int, last: int) -> None:
-        """Add the smallest and the largest time of rows."""
-        self.first_time = first if self.first_time is None else min(first, self.first_time)
-        self.last_time = last if self.last_time is None else max(last, self.last_time)
-
     @property
     def joined(self) -> int:
         """The number of rows that were joined."""

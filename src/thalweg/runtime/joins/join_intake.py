@@ -91,7 +91,9 @@ class JoinIntake:
             batch, times = only(batch, in_time), times[in_time]
         trusted = times[times <= bound] if beyond and bound is not None else times
         if len(trusted):
-            counts.seen(int(trusted.min()), int(trusted.max()))
+            first, last = int(trusted.min()), int(trusted.max())
+            counts.first_time = first if counts.first_time is None else min(first, counts.first_time)
+            counts.last_time = last if counts.last_time is None else max(last, counts.last_time)
         return batch, times
 
     def admit_table(self, alias: str, batch: pa.RecordBatch) -> Admitted | None:

@@ -121,11 +121,11 @@ class JoinLoop:
         if len(self.streams) == 1:
             return  # no other stream will probe for these rows
         begun = self._now()
-        store, counts = self.stores[alias], self.counts[alias]
+        store, window = self.stores[alias], self.counts[alias].window
         held = self.binding.held(alias, batch)
         self._check_memory(held.nbytes)
         store.insert(held, admitted.keys, admitted.times, admitted.ends)
-        counts.window.measure(len(store), store.nbytes)
+        window.most_rows, window.most_bytes = max(window.most_rows, len(store)), max(window.most_bytes, store.nbytes)
         self._worked(alias, begun)
 
     def find_late(self, alias: str, batch: pa.RecordBatch) -> None:
