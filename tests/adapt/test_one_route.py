@@ -25,7 +25,7 @@ def test_one_route_stays_with_one_order_where_routes_would_pay() -> None:
     many, one = run("mesh", rows), run("mesh", rows, routes=1)
     assert many.policy.mesh is not None
     assert one.policy.mesh is None
-    assert one.loop.work.routes is None
+    assert one.loop.ledger.on_routes is None
     assert one.loop.work.switches
     assert all(switch.mesh is None for switch in one.loop.work.switches)
     assert many.evaluations < one.evaluations

@@ -69,8 +69,8 @@ def test_kept_sub_joins_hold_between_their_rows_and_twice_as_many() -> None:
         ((name, inner),) = loop.take_inner().items()
         part = frozenset(streams_of(next(part for part in shape if not isinstance(part, str))))
         live = float(drawn.numbers().rows(part))
-        assert inner.stream.rows > 100
-        assert 0.8 * live <= inner.stream.rows <= EXPIRED * live * 1.2, name
+        assert inner.window.rows > 100
+        assert 0.8 * live <= inner.window.rows <= EXPIRED * live * 1.2, name
 
 
 def test_stores_are_named_as_plans_name_them() -> None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
 
 MOST = 2**63
 By = Literal["", "predicates", "others", "routes", "switches"]
@@ -85,19 +85,12 @@ class Counts:
 
     def add(self, later: Self) -> None:
         """Add what a later part of the run, or another worker, has counted."""
-        kind = type(self)
-        (_ADDERS.get(kind) or _adder(kind))(self, later)
+        compiled(type(self)).add(self, later)
 
     def taken(self) -> Self:
         """Return the counts, and begin anew."""
-        taken = type(self)()
-        for each in shape_of(type(self)):
-            now = getattr(self, each.name)
-            is_part = each.part is not None and now is not None
-            setattr(taken, each.name, now.taken() if is_part else now)
-            if not is_part:
-                setattr(self, each.name, each.zeros(len(now)) if each.by else each.default)
-        return taken
+        counts: Self = compiled(type(self)).taken(self)
+        return counts
 
     def to_json(self) -> dict[str, Any]:
         """Return the values that are not those of counts at zero."""
@@ -154,16 +147,54 @@ class FieldShape:
         return [] if self.zero is MISSING else [self.zero] * names
 
 
-_ADDERS: dict[type, Callable[[Any, Any], None]] = {}
+class Compiled(NamedTuple):
+    """What every report does with each field of a class. It is compiled once, because reports add thousands."""
+
+    add: Callable[[Any, Any], None]
+    taken: Callable[[Any], Any]
+    plain: Callable[[Any], dict[str, Any]]
 
 
-def _adder(kind: type) -> Callable[[Any, Any], None]:
-    """Return the function that adds a later part of a class. It is compiled once, because reports add thousands."""
-    lines = [f"    {each.add.format(each.name)}" for each in shape_of(kind)]
-    found: dict[str, Any] = {}
-    exec("\n".join(["def add(self, later):", *lines]), found)
-    _ADDERS[kind] = found["add"]
-    return _ADDERS[kind]
+_COMPILED: dict[Any, Compiled] = {}
+
+
+def compiled(kind: Any) -> Compiled:
+    """Return the functions of a record or of a part."""
+    if kind in _COMPILED:
+        return _COMPILED[kind]
+    add, values, begun, plain = [], [], [], []
+    for each in shape_of(kind):
+        name, own = each.name, f"self.{each.name}"
+        add.append(each.add.format(name))
+        if each.part is not None:
+            values.append(f"{own} and {own}.taken()")
+            plain.append(
+                f"if {own} is not None: found['{name}'] = to_plain({own})" if each.is_optional
+                else f"if values := to_plain({own}): found['{name}'] = values"
+            )  # fmt: skip
+            continue
+        values.append(own)
+        begun.append(f"{own} = {_zeros(each)}" if each.by else f"{own} = {each.default!r}")
+        some = f"{own} != {each.default!r}"
+        if each.by:
+            some = f"{own}.count(None) != len({own})" if each.zero is None else f"any({own})"
+        plain.append(f"{'' if each.default is MISSING else f'if {some}: '}found['{name}'] = {own}")
+    functions = {
+        "add(self, later)": add,
+        "taken(self)": [f"counts = kind({', '.join(values)})", *begun, "return counts"],
+        "plain(self)": ["found = {}", *plain, "return found"],
+    }
+    if any(each.default is MISSING for each in shape_of(kind) if each.part is None):
+        functions["taken(self)"] = ["raise TypeError('a record cannot begin anew')"]
+    found: dict[str, Any] = {"kind": kind, "to_plain": to_plain}
+    for head, lines in functions.items():
+        exec("\n    ".join([f"def {head}:", *lines]), found)
+    _COMPILED[kind] = Compiled(found["add"], found["taken"], found["plain"])
+    return _COMPILED[kind]
+
+
+def _zeros(each: FieldShape) -> str:
+    return "[]" if each.zero is MISSING else f"[{each.zero!r}] * len(self.{each.name})"
 
 
 _SHAPES: dict[Any, tuple[FieldShape, ...]] = {}
@@ -215,15 +246,7 @@ def _fits(hint: Any, limits: Any) -> Callable[[Any], bool]:
 
 def to_plain(whole: Any) -> dict[str, Any]:
     """Return the fields of a record or of a part for JSON, without those that have their default."""
-    found: dict[str, Any] = {}
-    for each in shape_of(type(whole)):
-        value = getattr(whole, each.name)
-        if each.part is not None:
-            if value is not None and ((plain := to_plain(value)) or each.is_optional):
-                found[each.name] = plain
-        elif value.count(each.zero) != len(value) if each.by else value != each.default:
-            found[each.name] = value
-    return found
+    return compiled(type(whole)).plain(whole)
 
 
 def from_plain(kind: type[T], values: dict[str, Any], names: int) -> T:

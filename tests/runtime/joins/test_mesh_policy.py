@@ -104,7 +104,7 @@ def test_each_class_probes_first_where_it_finds_no_partner() -> None:
     first = {s: loop.chains["a"].others[mesh.routes[mesh.tree.route_of({"sector": s})][0]] for s in SECTORS}
     assert first == dict(zip(SECTORS, OTHERS, strict=True))
     assert all(mesh_of(loop, alias) is None for alias in OTHERS), "no column of these is named"
-    by_route = loop.loops["a"].work.routes
+    by_route = loop.loops["a"].ledger.on_routes
     assert by_route is not None
     assert min(by_route.rows) > 0
 

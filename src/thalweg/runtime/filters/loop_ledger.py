@@ -212,10 +212,6 @@ class LoopLedger:
     def take_work(self) -> Work:
         """Return the work done since the last call."""
         work = self.work.taken()
-        work.calls.cost_ns = [round(cost.per_row_ns, 1) if cost.known else None for cost in self.costs]
-        work.calls.fixed_ns = [
-            round(cost.fixed_ns, 1) if cost.known and math.isfinite(cost.fixed_ns) else None for cost in self.costs
-        ]
         if self.on_routes is not None:
             seen, self.on_routes = self.on_routes, self.on_routes.begun()
             costs = [cost.per_row_ns if cost.known else 0.0 for cost in self.costs]

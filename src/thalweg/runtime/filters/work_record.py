@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,10 @@ MOST_SWITCHES = 50
 def encode(loop: FilterLoop[Any], worker: str, task: Mapping[str, Any] | None = None) -> str:
     """Take the loop's work since the last call and return it as compact JSON. `task` identifies the Spark task."""
     work = take_report(loop, (task or {}).get("start"), redact=loop.redact)
+    work.calls.cost_ns = [round(cost.per_row_ns, 1) if cost.known else None for cost in loop.costs]
+    work.calls.fixed_ns = [
+        round(cost.fixed_ns, 1) if cost.known and math.isfinite(cost.fixed_ns) else None for cost in loop.costs
+    ]
     switches = listed_switches(work.switches, redact=loop.redact)
     return compact({**(task or {}), "worker": worker, "order": loop.order, **work.to_json(), **switches})
 
