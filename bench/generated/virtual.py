@@ -97,9 +97,9 @@ def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf
         work_ns=ledger.spent_ns,
         time_ns=float(clock.now_ns),
         stopped=stopped,
-        profiled_ns=float(work.profiling_ns),
-        reoptimizing_ns=float(work.reoptimizing_ns),
-        trial_rows=work.trial_rows,
+        profiled_ns=float(work.times.profiling_ns),
+        reoptimizing_ns=float(work.times.reoptimizing_ns),
+        trial_rows=work.trials.rows,
         switches=len(work.switches),
         order=tuple(chain.parts[k].name for k in loop.order),
     )

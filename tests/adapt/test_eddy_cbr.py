@@ -96,10 +96,11 @@ def test_decisions_are_made_by_value_and_counted() -> None:
     rows = stream("classes", 20_000, seed=7)
     done = run("eddy-cbr", rows)
     work = done.loop.take_work()
-    assert work.profile_tuples > 100
-    assert work.decisions > 20_000 // 100 * 2, "one or more for each ruster of up to 100 rows"
-    assert sum(called for _, called in done.calls) == sum(work.evaluated) + sum(work.profiled)
-    assert "by source based on" in work.standing
+    assert work.chain.profile_tuples > 100
+    assert work.routes is not None
+    assert work.routes.decisions > 20_000 // 100 * 2, "one or more for each ruster of up to 100 rows"
+    assert sum(called for _, called in done.calls) == sum(work.chain.evaluated) + sum(work.chain.profiled)
+    assert "by source based on" in work.in_force.standing
 
 
 @pytest.mark.parametrize(("name", "batch"), [("classes", 100), ("many", 100), ("many", 7), ("classes", 10_000)])

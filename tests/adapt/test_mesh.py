@@ -112,10 +112,10 @@ def test_a_mesh_is_given_up_when_values_stop_to_matter() -> None:
         last = [switch for switch in run.loop.work.switches if switch.mesh is not None][-1]
         assert last.mesh is not None
         assert last.mesh.routes == (last.after,)
-        before = sum(run.loop.work.evaluated)
+        before = sum(run.loop.work.chain.evaluated)
         later = stream("none", ROWS, seed)
         run.run(later)
-        assert (sum(run.loop.work.evaluated) - before) / ROWS < 1.05 * later.clairvoyant(), "in the best order"
+        assert (sum(run.loop.work.chain.evaluated) - before) / ROWS < 1.05 * later.clairvoyant(), "in the best order"
 
 
 def test_each_mesh_has_a_version_of_its_own() -> None:
@@ -187,8 +187,8 @@ def test_guards_and_unprofiled_filters_in_a_mesh() -> None:
     mesh = run.policy.mesh
     assert mesh is not None
     assert all(route.index(4) < route.index(5) for route in mesh.routes)
-    assert run.loop.work.profiled[2] == 0
-    assert sum(run.loop.work.profiled) > 0
+    assert run.loop.work.chain.profiled[2] == 0
+    assert sum(run.loop.work.chain.profiled) > 0
 
 
 def test_a_snapshot_goes_on_with_the_mesh_elsewhere() -> None:
@@ -224,7 +224,11 @@ def test_one_filter_has_nothing_to_route() -> None:
     run = ClassifiedStream(("source",), 6, filters=1)
     drawn = stream("classes", ROWS, 6)
     assert run.process(drawn.values, drawn.passes[:, :1]) == 1.0
-    assert run.policy.standing == run.loop.take_work().standing == "there is one filter, so there is nothing to route"
+    assert (
+        run.policy.standing
+        == run.loop.take_work().in_force.standing
+        == "there is one filter, so there is nothing to route"
+    )
     restored = MeshPolicy(Pipeline(("a",)))
     restored.restore(restored.snapshot())
     assert "nothing to route" in restored.standing

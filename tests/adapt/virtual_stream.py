@@ -107,17 +107,17 @@ class VirtualStream:
     def spent(self) -> float:
         """Cost-weighted evaluations so far, profiling included."""
         work = self.loop.work
-        return float((np.array(work.evaluated) + np.array(work.profiled)) @ self.units)
+        return float((np.array(work.chain.evaluated) + np.array(work.chain.profiled)) @ self.units)
 
     @property
     def adapting(self) -> float:
         """The share of the time that profiling, re-optimizing and what trials lost took."""
-        return adapting_ns(self.loop.work) / self.loop.work.total_ns
+        return adapting_ns(self.loop.work) / self.loop.work.times.total_ns
 
 
 def adapting_ns(work: Work | Section) -> int:
     """Return all the time that counts towards a budget."""
-    return work.profiling_ns + work.reoptimizing_ns + work.trial_loss_ns
+    return work.times.profiling_ns + work.times.reoptimizing_ns + work.trials.loss_ns
 
 
 def least(phases: Sequence[np.ndarray], units: Sequence[float]) -> float:

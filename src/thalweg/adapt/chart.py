@@ -35,13 +35,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg.adapt.auto import OTHER_COST, Auto, BudgetSettings
-from thalweg.adapt.looked_up import LookedUp
 from thalweg.adapt.policy import Costs, is_number
 from thalweg.adapt.switch_reason import KnownFilters
 from thalweg.cost.filter_order import CostModel, OrderCosts
 from thalweg.cost.order_load import EQUAL, FilterTimes, best_order, order_costs
 from thalweg.cost.plan_chart import Dimension, PlanChart
 from thalweg.errors import PlanError
+from thalweg.events.parts import ChartCounts
 from thalweg.formatting import few_digits, percent, plural
 from thalweg.plan.join_shape import Shape
 from thalweg.plan.pipeline import Pipeline
@@ -104,7 +104,7 @@ class Chart(Auto):
         self._times: FilterTimes | None = None  # that the chart was made from
         self._region: tuple[int, ...] | None = None  # of the last look-up in this chart
         self._judged_ns = 0  # the expected time of all comparisons so far
-        self.looked_up = LookedUp()
+        self.looked_up = ChartCounts()
         """How the chart was followed since the last report."""
         super().__init__(pipeline, self._made, rng)
 
@@ -120,7 +120,7 @@ class Chart(Auto):
         place = self._chart_for(point, cost_model).at(point)
         moved = self._region is not None and self._region != place.region
         estimates = tuple(round(point[str(k)], 6) for k in range(len(self.pipeline)))
-        self.looked_up.add(moved=moved, is_outside=place.is_outside, shares=estimates)
+        self.looked_up.look_up(moved=moved, is_outside=place.is_outside, shares=estimates)
         self._region = place.region
         order = tuple(int(str(k)) for k in place.plan)
         return walk if order == walk.order else cost_model.walk(order)

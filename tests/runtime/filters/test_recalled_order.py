@@ -19,7 +19,7 @@ import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.report.test_report import observed
 from thalweg.adapt import POLICIES, make_policy
-from thalweg.events import read, to_json
+from thalweg.events import Observed, read, to_json
 from thalweg.plan import Pipeline
 from thalweg.runtime.filters import recalled_order as module
 from thalweg.runtime.filters.filter_loop import FilterLoop
@@ -167,7 +167,7 @@ def test_costs_are_those_of_the_earlier_run_at_first(tmp_path: Path) -> None:
 
 def test_records_tell_what_a_call_costs_besides(tmp_path: Path) -> None:
     run(Calls().filters(tmp_path / "events.jsonl"))
-    fixed = [record.fixed_ns for record in read(tmp_path / "events.jsonl") if hasattr(record, "fixed_ns")]
+    fixed = [record.calls.fixed_ns for record in read(tmp_path / "events.jsonl") if isinstance(record, Observed)]
     assert all(len(each) == 3 for each in fixed)
     assert any(value is not None for each in fixed for value in each)
 
@@ -188,8 +188,10 @@ def test_a_policy_that_begins_elsewhere_works_as_ever(policy: str, data: st.Data
     assert all(pipeline.respects(order) for _, order in watched.passes)
 
 
-def damaged(line: str, **changes: Any) -> str:
-    return json.dumps({**json.loads(line), **changes})
+def damaged(line: str, part: str = "", **changes: Any) -> str:
+    """The line with other values, of a part or of the record itself."""
+    values = json.loads(line)
+    return json.dumps(values | ({part: values[part] | changes} if part else changes))
 
 
 GOOD = to_json(observed())
@@ -199,12 +201,12 @@ HOSTILE = {
     "no utf-8": GOOD.encode().replace(b'"w"', b'"\xff"').replace(b'"order": ["b", "a"]', b'"order": ["b", "\xff"]'),
     "an order that is none": damaged(GOOD, order=["b", "b"]).encode(),
     "an order of others": damaged(GOOD, order=["b", "z"]).encode(),
-    "too few costs": damaged(GOOD, cost_ns=[1.0]).encode(),
-    "costs that are text": damaged(GOOD, cost_ns=["1", "2"]).encode(),
+    "too few costs": damaged(GOOD, "calls", cost_ns=[1.0]).encode(),
+    "costs that are text": damaged(GOOD, "calls", cost_ns=["1", "2"]).encode(),
     "nested": b'{"event": "observed", "a": "b", "x": ' + b"[" * 100_000,
     "another event": damaged(GOOD, event="switched").encode(),
     "a list": b'["observed", "a", "b"]',
-    "no rows": damaged(GOOD, rows=0).encode(),
+    "no rows": damaged(GOOD, "chain", rows=0).encode(),
     "cut off": GOOD.encode()[:-40],
 }
 
@@ -221,7 +223,7 @@ def test_a_damaged_file_fails_nothing(what: str, tmp_path: Path) -> None:
 
 def test_costs_that_no_predicate_can_have_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    path.write_text(damaged(GOOD, cost_ns=[0, 1e300], fixed_ns=[1e300, 0]))
+    path.write_text(damaged(GOOD, "calls", cost_ns=[0, 1e300], fixed_ns=[1e300, 0]))
     assert recalled(path, Pipeline(("a", "b"))) == RecalledOrder((1, 0), (None, None), (None, 0.0))
 
 

@@ -105,8 +105,8 @@ def test_a_chain_that_switches_at_random_keeps_the_right_rows(
     for batch in cut_into_batches(rows, data.draw(st.sets(st.integers(0, 60), max_size=5))):
         kept += loop.process(batch.select(list(plan.columns))).tolist()
     assert kept == [all(means(row) for _, means in chosen) for row in rows]
-    assert loop.work.rows == len(rows)
-    assert loop.work.kept == sum(kept)
+    assert loop.work.chain.rows == len(rows)
+    assert loop.work.chain.kept == sum(kept)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -61,8 +61,8 @@ def outcome(case: Outcomes, policy: Any, seed: int, slice_rows: int | None) -> l
             assert fates[failure.row] is False, "a row that fails does not pass"
             fates[failure.row] = list(failure.raised)
         found += fates
-    assert loop.work.rows == len(case.table)
-    assert sum(loop.work.profile_errors) <= sum(loop.work.profiled)
+    assert loop.work.chain.rows == len(case.table)
+    assert sum(loop.work.calls.profile_errors) <= sum(loop.work.chain.profiled)
     return found
 
 

@@ -120,8 +120,8 @@ def test_records_say_when_the_rates_have_moved(tmp_path: Any) -> None:
     list(j.over(**batches(doubled)))
     records = [record for record in read(events) if isinstance(record, PlanObserved)]
     followed = j.report().sections[0].plans.chart
-    assert sum(record.moves for record in records) == followed.moves > 0
-    assert sum(record.rounds for record in records) == followed.rounds > 0
+    assert sum(record.chart.moves for record in records) == followed.moves > 0
+    assert sum(record.chart.rounds for record in records) == followed.rounds > 0
     assert all(len(record.rates) == 3 for record in records)
 
 

@@ -114,7 +114,7 @@ def drive(
 
 def adapting_ns(loop: JoinLoop) -> int:
     works = [one.work for one in loop.loops.values()]
-    return sum(work.profiling_ns + work.reoptimizing_ns + work.trial_loss_ns for work in works)
+    return sum(work.times.profiling_ns + work.times.reoptimizing_ns + work.trials.loss_ns for work in works)
 
 
 def named(loop: JoinLoop, alias: str) -> list[str]:
@@ -167,7 +167,7 @@ def test_slices_of_a_join_begin_longer_and_nothing_is_tried() -> None:
     loop = star()
     assert all(one.policy.wants().slice_rows == CHEAP_ROWS for one in loop.loops.values())
     drive(loop, 60_000)
-    assert all(one.work.trials == 0 for one in loop.loops.values())
+    assert all(one.work.trials.trials == 0 for one in loop.loops.values())
 
 
 def test_streams_follow_the_one_they_all_find() -> None:
@@ -177,7 +177,7 @@ def test_streams_follow_the_one_they_all_find() -> None:
         assert named(loop, alias)[:2] == ["a", "e"], "a comes first: it guards the others"
         work = loop.loops[alias].work
         assert any(f"rows of {alias} match rows of a" in switch.reason for switch in work.switches)
-        assert sum(work.profiled) == 0
+        assert sum(work.chain.profiled) == 0
 
 
 def test_when_the_data_moves_the_others_follow_too() -> None:
@@ -228,7 +228,7 @@ def test_a_stream_whose_hub_has_no_rows_learns_by_itself(monkeypatch: pytest.Mon
     t = np.full(BATCH, WINDOW - 1)
     for n in range(400):
         list(loop.process("b", pa.record_batch({"t": t, "kb": (n * BATCH + np.arange(BATCH)) % WINDOW})))
-    assert b.work.profile_tuples > 0
+    assert b.work.chain.profile_tuples > 0
     assert named(loop, "b")[:2] == ["a", "e"]
 
 

@@ -207,7 +207,7 @@ def test_a_lagging_copy_reads_new_chunks_or_everything(lag: int) -> None:
     again, found = step(store, old, binding, [("b", rows_of([7], [9]))])
     assert sorted(found) == [(n, 7) for n in [*range(5), *range(100, 100 + lag)]]
     assert (again is old, store.reads) == ((True, lag) if lag <= ANCESTORS else (False, 5 + lag))
-    assert again.reloaded["a"] == store.reads
+    assert again.loop.counts["a"].window.reloaded == store.reads
 
 
 def test_a_round_writes_only_new_rows_and_state_stays_bounded() -> None:

@@ -34,7 +34,7 @@ from thalweg.optimizer.joins import start_plan
 from thalweg.optimizer.plan_chart import make_chart
 from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.runtime.joins.join_record import take_counters
+from thalweg.runtime.joins.join_record import observed, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
@@ -86,7 +86,7 @@ def run(seed: int) -> tuple[list[tuple[int, ...]], int]:
                 found = [batch for alias, each in rows for batch in kept.loop.process(alias, each)]
                 kept.loop.end_round()
                 kept.stay_within_limit()
-                kept.watch.observe(kept.loop, take_counters(kept.loop))
+                kept.watch.observe(kept.loop, observed(take_counters(kept.loop)))
                 kept.keep(store)
                 copies[process] = kept
                 if r.random() < 0.7:
@@ -153,7 +153,7 @@ def moves(copies: int) -> list[int]:
             for alias, each in rows:
                 list(now.loop.process(alias, each))
             now.loop.end_round()
-            found.append(now.watch.observe(now.loop, take_counters(now.loop)).get("moves", 0))
+            found.append(now.watch.observe(now.loop, observed(take_counters(now.loop))).chart.moves)
             now.keep(store)
             kept[process] = now
     return found

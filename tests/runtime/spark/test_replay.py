@@ -46,7 +46,7 @@ def rows_by_batch(records: list[Record]) -> dict[int | None, int]:
     found: dict[int | None, int] = {}
     for record in records:
         if isinstance(record, Observed):
-            found[record.batch] = found.get(record.batch, 0) + record.rows
+            found[record.origin.batch] = found.get(record.origin.batch, 0) + record.chain.rows
     return found
 
 

@@ -152,10 +152,10 @@ def _filtered(
                 operator.set_up({PORT: batch.schema}, None, np.random.default_rng(settings.seed))
                 ready = True
             yield from operator.serve(PORT, batch)
-            if operator.loop.work.rows >= REPORT_EVERY_ROWS:
+            if operator.loop.work.chain.rows >= REPORT_EVERY_ROWS:
                 report()
     finally:
-        if ready and operator.loop.work.rows:
+        if ready and operator.loop.work.chain.rows:
             report()
 
 

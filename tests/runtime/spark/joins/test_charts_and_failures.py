@@ -124,8 +124,8 @@ def test_any_chart_on_spark(spark: SparkSession, tmp_path: Path, killed: Path, s
     assert ids(results(spark, tmp_path), "abc") == by_duckdb(data)
 
     def records() -> list[PlanObserved]:
-        return [record for record in read(events) if isinstance(record, PlanObserved) and record.rows]
+        return [record for record in read(events) if isinstance(record, PlanObserved) and record.counted.rows]
 
-    wait_until(lambda: len({record.batch for record in records()}) == len(data["a"]), "all rounds are reported")
+    wait_until(lambda: len({record.origin.batch for record in records()}) == len(data["a"]), "all rounds are reported")
     assert len({record.plan for record in records()}) > 1
     assert sum(bool(record.next_plan) for record in records()) >= KILLED
