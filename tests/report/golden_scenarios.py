@@ -457,7 +457,7 @@ def reported(thing: Any, rows: int, of: Callable[[Any], int]) -> None:
 
 def rows_of_streams(section: Any) -> int:
     """Return the rows that a join has read."""
-    return sum(each.rows for each in section.streams.values())
+    return sum(each.stream.rows for each in section.streams.values())
 
 
 def rows_of_parts(report: Any) -> dict[str, int]:
