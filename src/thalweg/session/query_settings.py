@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.adapt import SETTINGS, classifies
+from thalweg.adapt import classifies
 from thalweg.plan.nodes import Filter, subject
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.joins.join_settings import JoinSettings
@@ -29,9 +29,8 @@ class QuerySettings:
         conf = session_settings(spark)
         join = JoinSettings.in_force(_taken_by(JoinSettings, given), conf)
         filters = FilterSettings.in_force(_taken_by(FilterSettings, given), conf, look=False)
-        # a policy set by the configuration may not accept the profiling settings of the query, which are then left out
-        of_policy = {name: join.of_policy.get(name) for name in SETTINGS if name in given}
-        return cls(filters, join, {**given, **of_policy, "policy": join.policy, "redact": join.redact})
+        in_force = {"policy": join.policy, "budget": join.budget, "redact": join.redact}
+        return cls(filters, join, {**given, **in_force})
 
     @property
     def policy_name(self) -> str:
@@ -41,7 +40,7 @@ class QuerySettings:
     @property
     def classifies(self) -> bool:
         """Whether rows of different classes can have different orders."""
-        return classifies(self.join.policy)
+        return classifies(self.join.policy.kind)
 
     @property
     def redact(self) -> bool:
