@@ -7,6 +7,7 @@ Cost: a chart of up to `EAGER_CELLS` regions is made at once; the regions of a l
 Differs from the paper: OM's chart has one selection and one projection. A projection is no dimension here, because
 scans read only the columns that are needed.
 
+>>> from thalweg.plan.pipeline import Pipeline
 >>> two = FilterTimes(Pipeline(("cheap", "slow")), per_row_ns=(100.0, 150.0), fixed_ns=(0.0, 0.0))
 >>> chart = make_filter_chart(two, Estimate(1_000.0, "declared"), {}, k=2)
 >>> chart.plan((0, 0, 0)), chart.plan((0, 1, 0))  # `cheap` passes a quarter of the rows, and three quarters

@@ -29,7 +29,7 @@ from thalweg.printable import printable
 from thalweg.report import Explanation
 from thalweg.report.batch_intervals import batch_paragraph
 from thalweg.report.chart_view import ChartView, chart_of
-from thalweg.report.explain.query import NO_INTERVALS, QueryRun, explain_query, join_report
+from thalweg.report.explain.query import NOTHING, QueryRun, explain_query, join_report
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.limits import limits_of
 from thalweg.runtime.sink.given_folder import given_folder, given_options
@@ -230,7 +230,7 @@ class ContinuousQuery:
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
         finished = self._spark is not None and not streaming
-        report, times, intervals = parts.report(), self._batch_times, NO_INTERVALS
+        report, times, intervals = parts.report(), self._batch_times, NOTHING
         if times is not None:
             intervals = batch_paragraph(choose_interval(times, self._busy, _held_seconds(plan)))
         compared = None

@@ -3,7 +3,6 @@ what was counted. `explain_filters` explains a filter set."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,6 @@ from thalweg.formatting import percent, plural, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.expression import UserCall, walk
 from thalweg.plan.nodes import Filter, subject
-from thalweg.plan.pipeline import Pipeline
 from thalweg.plan.plan_estimates import PlanEstimates, SourceEstimates
 from thalweg.plan.query import Condition, guards_of
 from thalweg.report.explain.sources import cost_sentence, kept_sentence, outside_the_jvm
@@ -104,7 +102,7 @@ class FilterDescription:
         adaptive = f"adaptive ({policy})" if chain else f"in the JVM ({policy})"
         return cls(
             _how("predicate", len(native) + len(chain), policy, adaptive), (*native, *chain), "predicates", len(chain),
-            len(native), not _fixed(plan.pipeline, orders.chain), orders.native_adapts,
+            len(native), bool(plan.pipeline.movable), orders.native_adapts,
         )  # fmt: skip
 
     @classmethod
@@ -237,11 +235,6 @@ def _input(plan: FilterPlan, source: FilterInput) -> TreeItem:
     if others and source.session is not None:
         details.append(f"stays in the JVM: {', '.join(others)}")
     return TreeItem("Input", tuple(details))
-
-
-def _fixed(pipeline: Pipeline, order: Sequence[int]) -> bool:
-    """Whether guards allow no other order: each predicate comes directly after one of its guards."""
-    return all(one in pipeline.guards[other] for one, other in itertools.pairwise(order))
 
 
 def _may_classify(settings: FilterSettings, plan: FilterPlan) -> bool:

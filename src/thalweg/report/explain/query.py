@@ -33,7 +33,7 @@ from thalweg.report.plan_tree import TreeItem
 from thalweg.report.report import Report
 
 Parts: TypeAlias = tuple[tuple[str, Report | JoinReport], ...]
-NO_INTERVALS = Paragraph("", ())
+NOTHING = Paragraph("", ())
 SET_ASIDE = (
     "rows that fail are set aside: q.failed() returns them, and q.late() returns late rows, each in a separate run "
     "that reads the sources again"
@@ -54,7 +54,7 @@ class QueryRun:
     """A sentence about the counts of grouped windows; empty if there are none."""
     compared: ComparedPlans | None = None
     """The plans of its join that were compared; None if it has no join of windows."""
-    intervals: Paragraph = NO_INTERVALS
+    intervals: Paragraph = NOTHING
     """What is known of its micro-batches."""
     sink: tuple[str, ...] = ()
     """Who writes its results."""
@@ -70,13 +70,13 @@ def explain_query(plan: QueryPlan, run: QueryRun, name: str | None = None) -> Ex
     title = "Query" if name is None else f"Query {name}"
     counted, compared = _counted(run), run.compared
     physical = _Physical(plan, run, counted)
-    choice, curves = (None, None) if compared is None else explained_choice(title, compared, join_report(run.parts))
+    choice, curves = (NOTHING, None) if compared is None else explained_choice(title, compared, join_report(run.parts))
     notes = (*plan.notes, *([SET_ASIDE] if plan.sets_aside else []))
     columns = tuple(f"{field.name}: {field.type}" for field in plan.query.schema)
     return Explanation(
         title, run.where, (("Logical plan", logical(plan.query)), (f"Physical plan, for {run.where}", physical.tree())),
         (
-            Paragraph(ESTIMATES, tuple(source_estimates(plan, counted))), *([] if choice is None else [choice]),
+            Paragraph(ESTIMATES, tuple(source_estimates(plan, counted))), choice,
             run.intervals, Paragraph(SINK, run.sink, wrapped=True), Paragraph(ADAPTS, physical.adapts()),
             Paragraph(NOTES, notes), Paragraph(RESULT, columns),
         ),
