@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-all test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-mesh bench-sql walk lab prose docs pictures format clean
+.PHONY: help setup oldest-spark compiled check checked-and-compiled test test-all test-long coverage demo bench bench-filters bench-generated bench-joins-local bench-joins bench-plans bench-charts bench-mesh bench-sql walk house lab prose docs pictures format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1 /p' Makefile | while read -r target line; do \
@@ -115,6 +115,9 @@ bench-sql: setup ## measure what SQL costs: planning, and queries against the sa
 
 walk: setup ## count the files of src that a batch passes through: ARGS="filter join --list"
 	@$(WITH_JAVA) $(BIN)/python -m bench.walk $(ARGS)
+
+house: setup ## print the figures of the package's size with their limits; --no-walks leaves out what starts Spark
+	@$(WITH_JAVA) $(BIN)/python -m scripts.house $(ARGS)
 
 lab: $(INSTALLED) ## run the papers' experiments, a few minutes; pages and figures go to docs/lab
 	@$(BIN)/thalweg lab --out docs/lab $(ARGS)

@@ -13,8 +13,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import thalweg as tw
-from thalweg.kernels.answer import as_mask
-from thalweg.kernels.columns import python_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +44,9 @@ class Check:
 
     def over_arrow(self, *arrays: pa.Array) -> Bits:
         """Return one boolean per row; null is false."""
+        from thalweg.kernels.answer import as_mask  # earlier checkouts, which do not call this, may not have them here
+        from thalweg.kernels.columns import python_values
+
         if self.vectorized:
             return as_mask(self.func(*arrays), len(arrays[0]), self.name)
         values = (python_values(array) for array in arrays)

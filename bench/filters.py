@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
                     show(run_here(scenario, item, _rounds(asked, item.local_rounds)))
                 if there:
                     if spark is None:
-                        from bench.spark_variants import session
+                        from bench.spark_session import session
 
                         progress("starting Spark")
                         spark = stack.enter_context(session())

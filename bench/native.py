@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="thalweg-bench-")))
         if spark is None:
-            from bench.spark_variants import session
+            from bench.spark_session import session
 
             spark = stack.enter_context(session())
         try:

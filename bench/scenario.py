@@ -10,7 +10,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bench.check import Check
-from thalweg.cost.pipeline import best_order
 
 Bits = NDArray[np.bool_]
 Order = tuple[int, ...]
@@ -51,6 +50,8 @@ class Scenario:
     @cached_property
     def best_orders(self) -> tuple[Order, ...]:
         """The cheapest order of each phase, computed exactly from all of its rows: known only in hindsight."""
+        from thalweg.cost.pipeline import best_order  # earlier checkouts, which need no order, may not have it here
+
         return tuple(
             best_order(~self.passed[phase.start : phase.start + phase.rows], self.units)[0] for phase in self.phases
         )

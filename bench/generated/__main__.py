@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_on_spark(asked: argparse.Namespace, sources: Sources, speed: Speed) -> int:
     from bench.generated import on_spark
-    from bench.spark_variants import session
+    from bench.spark_session import session
 
     progress("starting Spark")
     try:

@@ -8,7 +8,8 @@ from functools import partial
 from itertools import permutations
 
 from bench.joins.hindsight import best_orders
-from bench.joins.ours import Orders, order_trial, policy_trial, tree_trial
+from bench.joins.loops import Orders, order_trial, tree_trial
+from bench.joins.ours import policy_trial
 from bench.joins.peers import DUCKDB, POLARS, DuckDB, Polars
 from bench.joins.streams import JoinScenario, of_streams, of_window, star, three_way, uneven
 from bench.rounds import Variant

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.joins.ours import Orders, Stopwatch, driven, loop_of
+from bench.joins.loops import Orders, driven, loop_of
+from bench.joins.ours import Stopwatch
 from bench.joins.streams import JoinScenario
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels.filter_chain import SliceResult

@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from bench.joins.agenda import AGENDA, QUICK, Item
+from bench.joins.loops import most_bytes
 from bench.joins.measured import Measured
-from bench.joins.ours import most_bytes
 from bench.joins.peers import DuckDB
 from bench.joins.targets import flatness, targets
 from bench.rounds import WrongResultError, demand, interleave, progress

@@ -112,7 +112,7 @@ def _scenarios(asked: argparse.Namespace, steps: float, rows: int | None, rounds
 
 def _on_spark(asked: argparse.Namespace, steps: float, spark: SparkSession | None) -> Iterator[Line]:
     from bench.mesh import on_spark
-    from bench.spark_variants import session
+    from bench.spark_session import session
 
     rows = on_spark.QUICK_ROWS if asked.quick else on_spark.ROWS
     rounds = asked.rounds or (1 if asked.quick else on_spark.ROUNDS)

@@ -18,8 +18,10 @@ from bench.plans.shapes import MULTIWAY, all_shapes, plan_of, same_plan
 from bench.plans.streams import JoinRows
 from bench.plans.trial import MOST_BYTES, join_of
 from thalweg.adaptive_joins import Join
-from thalweg.optimizer.first_plan import first_plan
+from thalweg.optimizer.joins.start_plan import start_plan
 from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.limits import Limits
+from thalweg.plan.wanted_plan import WantedPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 
 MOST = 20
@@ -44,7 +46,7 @@ def predicted(joined: JoinRows, join: Join) -> list[Prediction]:
     streams. As when it runs, its columns are known, and how many rows batches have is not."""
     schemas = {alias: batches[0].schema for alias, batches in joined.batches.items()}
     estimates = join._estimates.with_columns(JoinBinding.of(join._plan, schemas).widths)
-    choice = first_plan(estimates, max_bytes=MOST_BYTES).choice
+    choice = start_plan(estimates, WantedPlan(), Limits(MOST_BYTES)).choice
     found = () if choice is None else choice.candidates
     return [Prediction(each.plan, each.cpu, each.bytes, (each.load.low, each.load.high)) for each in found]
 

@@ -22,16 +22,17 @@ import thalweg as tw
 from bench.joins.spark.__main__ import MEMORY
 from bench.joins.spark.agenda import UNSTEADY
 from bench.joins.spark.expected import demand, expected
+from bench.joins.spark.ours import IN_ROCKSDB
 from bench.joins.spark.scenario import BATCH_US, StreamScenario, uniform
 from bench.joins.spark.stream_files import StreamFiles
-from bench.joins.spark.variants import IN_ROCKSDB, Ran, SparkVariant
+from bench.joins.spark.variants import Ran, SparkVariant
 from bench.plans.buckets import BUCKETS, ON, RATES, target
 from bench.plans.candidates import takes_statistics
 from bench.plans.fan_out import FOUND, KEPT, ROWS, verdict_of_speed
 from bench.plans.measured import AGAIN
 from bench.plans.shapes import MULTIWAY
 from bench.rounds import progress
-from bench.spark_variants import session
+from bench.spark_session import session
 from thalweg.plan.join_graph import JoinGraph
 
 BATCH_ROWS, PARTNERS, FASTER = 300_000, 300, 2.5
@@ -178,11 +179,11 @@ def _buckets(spark: SparkSession, folder: Path) -> Iterator[Line]:
 
 def held_rows(ran: Ran) -> tuple[dict[str, float], dict[str, int]]:
     """Return the rows that each stream holds after the last batch, every row counted once, and its copies."""
-    last = max(record.batch for record in ran.records if record.batch is not None)
-    records = [record for record in ran.records if record.batch == last and not record.inner]
-    copies = {record.stream: BUCKETS if record.replicated else 1 for record in records}
+    last = max(record.origin.batch for record in ran.records if record.origin.batch is not None)
+    records = [record for record in ran.records if record.origin.batch == last and not record.inner]
+    copies = {record.alias: BUCKETS if record.stream.replicated else 1 for record in records}
     held = {
-        stream: sum(record.window_rows for record in records if record.stream == stream) / copies[stream]
+        stream: sum(record.window.rows for record in records if record.alias == stream) / copies[stream]
         for stream in sorted(copies)
     }
     return held, copies

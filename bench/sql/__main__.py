@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from bench.filters import machine, print_line
 from bench.rounds import Trial, WrongResultError, interleave, progress, ratios
-from bench.spark_variants import session
+from bench.spark_session import session
 from bench.sql.overhead import AGAIN, comparisons, looked_at, variants, write
 from bench.sql.planning import LIMIT_MS, plans
 

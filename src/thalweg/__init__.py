@@ -6,6 +6,7 @@
 tw.filters(isdigit)
 """
 
+from thalweg.adapt.policy_choice import policy
 from thalweg.adaptive_filters import Filters, filters
 from thalweg.adaptive_joins import Join, join
 from thalweg.errors import (
@@ -24,7 +25,8 @@ from thalweg.errors import (
     WorkerDiedError,
     WrongAnswerError,
 )
-from thalweg.plan import Estimate, NativePredicate, Predicate, objective, predicate
+from thalweg.given_predicate import predicate
+from thalweg.plan import Estimate, NativePredicate, Predicate, objective
 from thalweg.report import Explanation, JoinReport, Report
 from thalweg.session import ContinuousQuery, Session, session
 from thalweg.stats.recorded_statistics import statistics_from
@@ -35,6 +37,6 @@ __all__ = [
     "CheckpointError", "ContinuousQuery", "Estimate", "Explanation", "ExpressionError", "FailedRowError", "Filters",
     "FunctionError", "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate",
     "PredicateError", "QueryError", "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError",
-    "TimeLimitError", "WorkerDiedError", "WrongAnswerError", "filters", "join", "objective", "predicate", "session",
-    "statistics_from",
+    "TimeLimitError", "WorkerDiedError", "WrongAnswerError", "filters", "join", "objective", "policy", "predicate",
+    "session", "statistics_from",
 ]  # fmt: skip

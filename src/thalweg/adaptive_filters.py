@@ -7,25 +7,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thalweg.adapt import Chosen, check_classified
+from thalweg.adapt import PolicyLike, check_classified
 from thalweg.errors import PlanError
+from thalweg.given_predicate import ColumnLike, native_predicate
+from thalweg.optimizer.filter_chart import make_filter_chart
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.filter_plan import checked_classifiers
-from thalweg.plan.objective import Objective
-from thalweg.plan.predicate import ColumnLike
+from thalweg.plan.objective import Objective, objective_of
+from thalweg.plan.predicate import is_column
 from thalweg.plan.window import Length
 from thalweg.printable import printable
 from thalweg.report import Explanation, Report, Tally
 from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.chart_view import ChartView
-from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of
-from thalweg.report.filter_explain import FilterInput, FirstOrders, explain_filters
+from thalweg.report.explain.filter import FilterInput, FirstOrders, explain_filters
+from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, filter_numbers
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows, check_wanted
 from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.local.filters import refuse_native
 from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.spark.session_settings import session_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,16 +41,9 @@ MOST_DEATHS = 10
 
 def filters(
     *predicates: Predicate | NativePredicate | ColumnLike,
-    policy: Chosen | None = None,
-    p: float | None = None,
-    profile_window: int | None = None,
-    alpha: float | None = None,
+    policy: PolicyLike | None = None,
     budget: float | None = None,
     classify_by: Sequence[str] | None = None,
-    routes: int | None = None,
-    search: str | None = None,
-    search_from: str | None = None,
-    eddy_batch: int | None = None,
     slice_rows: int | None = None,
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
@@ -72,26 +68,18 @@ def filters(
         ``"local-swaps"`` are the algorithms of the paper. ``"static"`` never changes the order. ``"duckdb-swap"`` and
         ``"velox-rank"`` do what these engines do, for comparison. ``"chart"`` looks the order up in a chart
         (docs/plans.md). ``"mesh"`` filters rows of different classes in different orders (docs/mesh.md). ``"eddy"`` and
-        ``"eddy-cbr"`` decide anew for each batch of rows at each predicate, for comparison. You can also pass your own
-        class that implements the protocol :class:`thalweg.adapt.Policy` (docs/writing-a-policy.md).
+        ``"eddy-cbr"`` decide anew for each batch of rows at each predicate, for comparison. Settings of a policy
+        (docs/policies.md) follow its name: ``"mesh(routes=4, search='sa')"``, ``"sweep(p=0.02)"``, or
+        ``tw.policy("mesh", routes=4, search="sa")``. You can also pass your own class that implements the protocol
+        :class:`thalweg.adapt.Policy` (docs/writing-a-policy.md).
     budget
         For ``"auto"``, ``"chart"`` and ``"mesh"``: the share of the time that adapting may take. The default is 0.02.
+        It is the same as ``"auto(budget=0.02)"``; giving both is an error.
         ``"mesh"`` takes up to 7.5 times as much while it collects rows for its first trials.
     classify_by
         For ``"mesh"``, ``"auto"`` and ``"eddy-cbr"``: the columns by which rows are divided into classes, each with an
         order of its own if that is cheaper. They may be columns that no predicate reads. By default these are the
         columns that predicates read, and ``"auto"`` has one order for all rows.
-    routes, search, search_from
-        For ``"mesh"``: the most orders (8 by default), how they are searched (``"ii"``, iterative improvement, or
-        ``"sa"``, simulated annealing), and from which start solution (``"route-driven"``, ``"content-driven"``,
-        ``"random-pick"``, ``"extreme-1"`` or ``"extreme-n"``).
-    eddy_batch
-        For ``"eddy"`` and ``"eddy-cbr"``: the number of rows per decision. The default is 100; with 1, each row is
-        routed by itself.
-    p, profile_window, alpha
-        For the paper's algorithms: the share of dropped rows to profile, the number of profile tuples to remember, and
-        thrashing avoidance. Each policy has its own defaults, which are those of the paper. If you set one of these
-        without `policy`, the policy is ``"a-greedy"``.
     slice_rows
         The number of rows per slice; the order can change only between slices. By default ``"auto"`` starts with 16
         rows and the paper's algorithms start with 1,024, and slices grow up to 16,384 rows.
@@ -136,12 +124,10 @@ def filters(
     1
     """
     given = {
-        "policy": policy, "p": p, "profile_window": profile_window, "alpha": alpha, "budget": budget,
-        "routes": routes, "search": search, "search_from": search_from, "eddy_batch": eddy_batch,
-        "slice_rows": slice_rows, "seed": seed, "events": events, "on_error": on_error, "redact": redact,
-        "time_limit": time_limit,
+        "policy": policy, "budget": budget, "slice_rows": slice_rows, "seed": seed, "events": events,
+        "on_error": on_error, "redact": redact, "time_limit": time_limit,
     }  # fmt: skip
-    plan = FilterPlan.of(predicates)
+    plan = FilterPlan.of(tuple(native_predicate(p) if is_column(p) else p for p in predicates))
     if classify_by is not None:
         plan = replace(plan, classify_by=checked_classifiers(classify_by))
     return Filters(plan, given)
@@ -162,13 +148,13 @@ class Filters(AdaptiveBase):
         self._given = given
         # refuses invalid arguments; configuration is read when applied
         settings = FilterSettings.resolve(given, environ={})
-        check_classified(plan.classify_by, settings.policy, of_filters=True)
+        check_classified(plan.classify_by, settings.policy.kind, of_filters=True)
         self._native = NativeOrder(plan.native)
         self._applications: set[str] = set()
 
     def _settings(self, session: Any = None, *, look: bool = True) -> FilterSettings:
         """Return the settings in force. A policy that is set outside the code may ignore `classify_by`."""
-        return FilterSettings.in_force(self._given, session, look=look)
+        return FilterSettings.in_force(self._given, session_settings(session), look=look)
 
     def __call__(self, df: Any) -> Any:
         """Return the rows of a Spark DataFrame that pass.
@@ -527,7 +513,12 @@ class Filters(AdaptiveBase):
         last = next((section for section in reversed(self.report().sections) if section.order), None)
         known = DeclaredFilters("apply the filters to some rows first, and call chart() after that")
         title = f"Filters {', '.join(self._plan.pipeline.names)}"
-        return filter_chart_of(title, self._plan.pipeline, last, known, k, ranges, objective, interval)
+        numbers = filter_numbers(self._plan.pipeline, last, known, ranges, interval)
+        made = make_filter_chart(
+            numbers.times, numbers.rate, numbers.passes, k, ranges=ranges, objective=objective_of(objective),
+            round_s=numbers.round_s,
+        )  # fmt: skip
+        return filter_chart_of(title, made, numbers, last)
 
     def report(self) -> Report:
         """Return what has been counted so far, with one section per query or run. Never waits for a query.

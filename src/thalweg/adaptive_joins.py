@@ -5,29 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from thalweg.adapt import Chosen, check_classified, classifies
+from thalweg.adapt import PolicyLike, check_classified, classifies
 from thalweg.errors import PlanError
-from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates
+from thalweg.optimizer.join_estimates import join_estimates
+from thalweg.optimizer.joins.compare_plans import compared_plans
+from thalweg.optimizer.joins.start_plan import StartPlan, start_plan
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import Objective
 from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
 from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.chart_view import ChartView, chart_of
-from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan, join_title
+from thalweg.report.explain.join import JoinLayout, explain_join, join_title
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.memory_share import memory_of_process
+from thalweg.runtime.limits import limits_of
 from thalweg.runtime.settings import policy_in_code
 from thalweg.runtime.sink.given_folder import given_folder, given_options
+from thalweg.runtime.spark.session_settings import session_settings
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 from thalweg.stats.declared_statistics import join_statistics
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from thalweg.runtime.joins.join_binding import JoinBinding
     from thalweg.runtime.local.joins import ArrowSource
     from thalweg.runtime.local.rounds import Rounds
     from thalweg.runtime.spark.joins.attach import SparkJoinLayout
@@ -49,14 +54,11 @@ def join(
     window: Length | Mapping[str, Length],
     time: str | Mapping[str, str],
     lateness: Length | Mapping[str, Length] = "0 seconds",
-    policy: Chosen | None = None,
+    policy: PolicyLike | None = None,
     *,
     select: Sequence[str] | None = None,
     budget: float | None = None,
     classify_by: Sequence[str] | None = None,
-    routes: int | None = None,
-    search: str | None = None,
-    search_from: str | None = None,
     max_matches: int | None = None,
     max_bytes: int | None = None,
     buckets: int | None = None,
@@ -69,10 +71,6 @@ def join(
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
     redact: bool | None = None,
-    chart_parts: int | None = None,
-    chart_rounds: int | None = None,
-    chart_decay: float | None = None,
-    chart_threshold: float | None = None,
 ) -> Join:
     """Return a join of two or more streams over time windows, whose probing order adapts to the data.
 
@@ -109,8 +107,6 @@ def join(
         of its own: ``["a.sector"]``. They may be columns that are neither compared nor selected. Rows of a stream of
         which no column is named have one order. By default, all streams are classified by the columns that `on`
         compares for equality. The columns of tables cannot be named, because their rows do not probe.
-    routes, search, search_from
-        As for :func:`thalweg.filters`, for ``"mesh"``: the most orders per stream, and how they are searched.
     select
         The columns of the result: ``["a.price", "b.*", "event_time"]``. None (default) selects all columns. Windows
         hold only columns that are selected or compared by value.
@@ -160,11 +156,6 @@ def join(
     redact
         If True, errors, reports and event records contain no values of rows. The keys of the row with the most matches
         are left out.
-    chart_parts, chart_rounds, chart_decay, chart_threshold
-        For ``policy="chart"``, which is the policy if only one of these is given: into how many parts the chart cuts
-        the range of each rate (10), over how many rounds rates are estimated (10), how much less a round counts than
-        the one after it (0.2, a factor of e^-0.2), and the share by which sampled partners must differ from their mean
-        for the mean to begin anew (0.2).
 
     Returns
     -------
@@ -177,11 +168,10 @@ def join(
 
     Notes
     -----
-    If `policy`, `budget`, `routes`, `search`, `search_from`, `max_matches`, `max_bytes`, `slice_rows`, `seed`,
-    `events`, `redact` or a setting of charts is not given, it is read from Spark's configuration
-    (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has its default. It is read
-    each time the join is applied to data. `p`, `profile_window` and `alpha` of the paper's policies are read from there
-    too. All other settings, such as `plan`, `objective` and `statistics`, are only arguments.
+    If `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` or `redact` is not given, it is
+    read from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then
+    has its default. It is read each time the join is applied to data. All other settings, such as `plan`, `objective`
+    and `statistics`, are only arguments.
 
     The columns of the result are named ``<stream>_<column>`` and are in the order of `select`. ``event_time``, the
     largest of the times, is the last column unless `select` lists it. Dictionary-encoded columns and view types are
@@ -204,11 +194,9 @@ def join(
         else:
             check_length(lengths, name)
     given = {
-        "policy": policy, "budget": budget, "routes": routes, "search": search, "search_from": search_from,
-        "max_matches": max_matches, "max_bytes": max_bytes,
+        "policy": policy, "budget": budget, "max_matches": max_matches, "max_bytes": max_bytes,
         "buckets": buckets, "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
-        "slice_rows": slice_rows, "seed": seed, "events": events, "redact": redact, "chart_parts": chart_parts,
-        "chart_rounds": chart_rounds, "chart_decay": chart_decay, "chart_threshold": chart_threshold,
+        "slice_rows": slice_rows, "seed": seed, "events": events, "redact": redact,
     }  # fmt: skip
     return Join(joined, given, join_statistics(statistics, joined))
 
@@ -221,23 +209,19 @@ class Join(AdaptiveBase):
     ``j.tagged_over(...)`` and ``j.late_over(...)`` return late rows.
     """
 
-    def __init__(
-        self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN,
-        estimates: JoinEstimates | None = None,
-    ) -> None:  # fmt: skip
-        """Create a join. `estimates`: those of the query that the join belongs to; otherwise they follow from
-        `statistics`."""
+    def __init__(self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN) -> None:
         self._tally = JoinTally()
         super().__init__(self._tally.add)
         self._plan = plan
         self._given = given
         self._statistics = statistics
-        self._estimates = estimates or join_estimates(plan, statistics)
+        self._estimates = join_estimates(plan, statistics)
         # refuses invalid arguments; configuration is read when applied
         settings = JoinSettings.resolve(given, environ={})
-        settings.shape(plan.graph)
+        if settings.plan is not None:
+            settings.wanted.shape(plan.graph)
         if given.get("policy") is not None:
-            check_classified(_texts(plan), settings.policy)
+            check_classified(_texts(plan), settings.policy.kind)
         self._was_attached = False
         self._started: tuple[ResultSink, Any] | None = None
         """The sink and the trigger of the last start."""
@@ -413,18 +397,25 @@ class Join(AdaptiveBase):
         return query
 
     def attached(
-        self, streams: Mapping[str, Any], wanted: JoinRows, sink_for: Callable[[Any], TaskSink] | None = None
+        self,
+        streams: Mapping[str, Any],
+        wanted: JoinRows,
+        sink_for: Callable[[Any], TaskSink] | None = None,
+        start: Callable[[SparkJoinLayout], StartPlan] | None = None,
     ) -> Any:
         """Return what a call, `tagged` or `late` returns, depending on `wanted`. `sink_for` returns where tasks write
-        results, given their columns; then the files are returned."""
-        from thalweg.runtime.spark.joins.attach import attach
+        results, given their columns; then the files are returned. `start`: returns the plan that the join of a query
+        begins with."""
+        from thalweg.runtime.spark.joins.attach import attach, lay_out
 
-        settings = JoinSettings.in_force(self._given, _session_of(streams), look=not self._was_attached)
+        settings = JoinSettings.in_force(
+            self._given, session_settings(_session_of(streams)), look=not self._was_attached
+        )
         self._was_attached = True
         sink = self._sink(settings.events)
-        joined, fetch = attach(
-            self._classified(settings), settings, streams, sink, wanted, self._statistics, self._estimates, sink_for
-        )
+        layout = lay_out(self._classified(settings), settings, streams, self._statistics)
+        begun = self._start_on_spark(settings, layout) if start is None else start(layout)
+        joined, fetch = attach(layout, begun, settings, streams, sink, wanted, sink_for)
         self._await(fetch)
         return joined
 
@@ -439,8 +430,7 @@ class Join(AdaptiveBase):
         Parameters
         ----------
         k
-            The number of parts of each range, from 2 to 1000; by default `chart_parts` of the policy ``"chart"``,
-            or 10.
+            The number of parts of each range, from 2 to 1000; by default `parts` of the policy ``"chart"``, or 10.
         ranges
             The least and the largest rows per second by stream. By default, what was declared: the interval of a rate
             with ``low`` and ``high``, and a factor of two around other numbers.
@@ -464,9 +454,8 @@ class Join(AdaptiveBase):
         >>> j.chart(k=4, ranges={"a": (1_000, 50_000)}).ranges["a"]
         (1000.0, 50000.0)
         """
-        settings = JoinSettings.in_force(self._given)
-        limit = settings.max_bytes or memory_of_process() // 2
-        return chart_of(join_title(self._plan), self._estimates, settings, self.report(), k, ranges, limit)
+        start = self._start_here(JoinSettings.in_force(self._given))
+        return chart_of(join_title(self._plan), start.asked_chart(k, ranges), start.rates, self.report())
 
     def explain(self, /, **streams: Any) -> Explanation:
         """Describe how Spark DataFrames will be joined and, if the join has run, what was counted. Nothing runs.
@@ -490,23 +479,37 @@ class Join(AdaptiveBase):
         Join
         """
         if not streams:
-            return explain_plan(self._plan, JoinSettings.in_force(self._given), self.report(), self._estimates)
+            settings = JoinSettings.in_force(self._given)
+            return explain_join(self._plan, settings, compared_plans(self._start_here(settings)), self.report())
         settings, placed = self._laid_out(streams)
         layout = JoinLayout(
-            placed.binding, placed.partitioning, len(placed.buckets), placed.partitions, placed.streaming,
+            placed.binding, placed.partitioning, placed.limits.buckets, placed.partitions, placed.streaming,
             placed.followed, {alias: tuple(df.columns) for alias, df in streams.items()},
         )  # fmt: skip
         written: tuple[str, ...] = ()
         if self._started is not None:
             sink, trigger = self._started
             written = sink.sentences(layout.buckets, trigger)
-        return explain_layout(layout, settings, self.report(), self._estimates, written)
+        compared = compared_plans(self._start_on_spark(settings, placed), changes=layout.streaming)
+        return explain_join(placed.binding.plan, settings, compared, self.report(), layout, written)
+
+    def _start_here(self, settings: JoinSettings, binding: JoinBinding | None = None) -> StartPlan:
+        """Return the plan that the join begins with in this process. `binding`: None if its columns are not known."""
+        estimates = self._estimates if binding is None else self._estimates.with_columns(binding.widths)
+        return start_plan(estimates, settings.wanted, limits_of(settings.max_bytes))
+
+    def _start_on_spark(self, settings: JoinSettings, layout: SparkJoinLayout) -> StartPlan:
+        """Return the plan that the join begins with if it is distributed in this way."""
+        estimates = self._estimates.with_columns(layout.binding.widths)
+        return start_plan(
+            estimates.in_buckets(layout.partitioning, layout.limits.buckets), settings.wanted, layout.limits
+        )  # fmt: skip
 
     def _laid_out(self, streams: Mapping[str, Any]) -> tuple[JoinSettings, SparkJoinLayout]:
         """Return the settings in force, and how these DataFrames will be joined; nothing runs."""
         from thalweg.runtime.spark.joins.attach import lay_out
 
-        settings = JoinSettings.in_force(self._given, _session_of(streams))
+        settings = JoinSettings.in_force(self._given, session_settings(_session_of(streams)))
         return settings, lay_out(self._classified(settings), settings, streams, self._statistics)
 
     def over(self, /, **streams: ArrowSource) -> Iterator[pa.RecordBatch]:
@@ -618,17 +621,19 @@ class Join(AdaptiveBase):
         settings = JoinSettings.in_force(self._given)
         sink = self._sink(settings.events)
         one = JoinPass(
-            self._classified(settings), settings, self._next_run(), sink, wanted, watermark, rounds, self._estimates
-        )
+            self._classified(settings), settings, self._next_run(), sink, partial(self._start_here, settings), wanted,
+            watermark, rounds,
+        )  # fmt: skip
         return join_batches(one, streams)
 
     def _classified(self, settings: JoinSettings) -> JoinPlan:
         """Return the plan under a policy. A policy that is set outside the code and does not classify rows ignores
         `classify_by`: no columns are carried for it."""
-        if classifies(settings.policy):
+        policy = settings.policy.kind
+        if classifies(policy):
             return self._plan
-        if settings.policy == policy_in_code(self._given):
-            check_classified(_texts(self._plan), settings.policy)
+        if policy == policy_in_code(self._given):
+            check_classified(_texts(self._plan), policy)
         return replace(self._plan, classify_by=None)
 
     def report(self) -> JoinReport:
@@ -651,7 +656,7 @@ class Join(AdaptiveBase):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the same join with its own report: a copy in another process starts an empty one."""
-        return Join, (self._plan, self._given, self._statistics, self._estimates)
+        return Join, (self._plan, self._given, self._statistics)
 
     def __repr__(self) -> str:
         return f"tw.join({self._plan.on!r})"

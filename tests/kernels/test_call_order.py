@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.kernels.call_order import Order, call_order
+from thalweg.kernels.fabric import Order, call_order
 
 
 def contains(calls: Order, route: Order) -> bool:

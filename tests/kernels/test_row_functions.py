@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.long_run import examples
-from tests.plan.fake_column import Column as FakeColumn
 from thalweg import PredicateError, predicate
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
@@ -150,8 +149,10 @@ def test_an_array_or_an_arrow_scalar_is_not_an_answer_for_a_row(answer: Any) -> 
 
 
 def test_a_function_of_columns_is_refused() -> None:
+    from pyspark.sql.connect.functions import col
+
     with pytest.raises(PredicateError, match="a function of Columns"):
-        kept(rows_of(x=[1]), predicate(lambda x: FakeColumn("x"), "x", name="p"))
+        kept(rows_of(x=[1]), predicate(lambda x: col("x"), "x", name="p"))
 
 
 def test_an_error_of_ours_that_the_function_raises_is_of_its_row() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.kernels.aggregates_oracle import in_ticks, rows
 from tests.kernels.generated_aggregates import Case, cases
 from tests.long_run import examples
-from thalweg.kernels import window_groups, window_panes
+from thalweg.kernels import pane_groups, window_groups
 from thalweg.kernels.window_groups import WindowGroups
 
 AT_ONCE = st.sampled_from([1, 5, 1 << 20])
@@ -24,7 +24,7 @@ def test_each_window_is_emitted_once_and_as_soon_as_possible(case: Case, at_once
     groups = WindowGroups(case.spec, case.table.schema)
     out: list[pa.Table] = []
     latest, done = None, 0
-    with patch.object(window_groups, "EXPANDED_ROWS", at_once), patch.object(window_panes, "WINDOWS_AT_ONCE", at_once):
+    with patch.object(window_groups, "EXPANDED_ROWS", at_once), patch.object(pane_groups, "WINDOWS_AT_ONCE", at_once):
         for batch in case.batches:
             groups.add(batch)
             ticks = [tick for tick in case.ticks[done : done + batch.num_rows] if tick is not None]
@@ -54,7 +54,7 @@ def test_late_rows_are_counted_and_in_no_window(case: Case, lateness: int, at_on
     out: list[pa.Table] = []
     in_time: list[bool] = []
     mark, latest, most_late = None, None, 0
-    with patch.object(window_groups, "EXPANDED_ROWS", at_once), patch.object(window_panes, "WINDOWS_AT_ONCE", at_once):
+    with patch.object(window_groups, "EXPANDED_ROWS", at_once), patch.object(pane_groups, "WINDOWS_AT_ONCE", at_once):
         for batch in case.batches:
             for tick in case.ticks[len(in_time) : len(in_time) + batch.num_rows]:
                 late_by = 0 if tick is None or mark is None else max(mark - tick, 0)

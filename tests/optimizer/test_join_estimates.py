@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.long_run import examples
 from thalweg import Estimate
-from thalweg.optimizer.first_plan import estimates_of_query
+from thalweg.optimizer.choose_kept import estimates_of_query
 from thalweg.optimizer.join_estimates import JoinEstimates, join_estimates, log_deviation
 from thalweg.plan.join_plan import JoinPlan, window_join_plan
 from thalweg.plan.nodes import WindowJoin

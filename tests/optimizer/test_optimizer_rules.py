@@ -43,7 +43,7 @@ def test_every_rule_stands_there_with_its_reason() -> None:
     assert [rule.__name__ for rule, _ in RULES] == [
         "fold_constants", "split_conjunctions", "simplify_selections", "push_filters", "build_join", "choose_operators",
         "place_filters", "choose_order", "push_projections", "order_filters", "carry_errors", "spread_rows",
-        "refuse_unrunnable",
+        "choose_kept", "refuse_unrunnable",
     ]  # fmt: skip
     assert all(len(reason.split()) > 3 for _, reason in RULES)
 

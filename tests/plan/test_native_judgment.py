@@ -14,7 +14,7 @@ from pyspark.sql.connect import functions as of_connect
 from tests.plan.sql.nasty_texts import TEXTS, quoted_name
 from thalweg.plan.expression_kind import may_raise
 from thalweg.plan.java_pattern import surely_compiles
-from thalweg.plan.native_predicate import native_predicate
+from thalweg.runtime.spark.read_column import uses_of
 
 PIECES = [
     "a", "Z", "0", " ", ".", "^", "$", "|", "(", "(?:", "(?i)", "(?=", "(?!", ")", "[", "]", "[a-z]", "[^0-9]", "-",
@@ -26,7 +26,7 @@ PIECES = [
 
 
 def raises(column: Any) -> bool:
-    return may_raise(native_predicate(column).uses)
+    return may_raise(uses_of(column))
 
 
 def test_java_compiles_what_is_held_to_compile(spark: SparkSession) -> None:

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plan.fake_column import Column
+from tests.plan.native_texts import native
 from thalweg import PlanError, filters, predicate
-from thalweg.plan import FilterPlan, NativePredicate
+from thalweg.plan import FilterPlan
 from thalweg.plan.expression_kind import may_raise
-from thalweg.plan.native_predicate import short_name
 from thalweg.plan.native_uses import uses_in
 
 SIZE, PAYLOAD = ">(size, 1024)", "isNotNull(payload)"
@@ -28,22 +27,14 @@ def refusal(*arguments: object) -> str:
     return str(caught.value)
 
 
-def native(text: str, name: str, *after: str) -> NativePredicate:
-    return predicate(Column(text), name=name, after=after)
-
-
-def test_a_plain_column_is_a_native_predicate_with_a_name() -> None:
-    made = plan(Column(SIZE), predicate(always, "x"), Column(SIZE), Column(PAYLOAD))
+def test_generated_names_are_unique() -> None:
+    made = plan(native(SIZE), predicate(always, "x"), native(SIZE), native(PAYLOAD))
     assert made.native.names == ("size > 1024", "size > 1024 (2)", "payload is not null")
     assert [p.name for p in made.predicates] == ["always"]
 
 
 def test_a_generated_name_changes_if_a_given_name_is_the_same() -> None:
-    assert plan(Column(SIZE), native(PAYLOAD, "size > 1024")).native.names == ("size > 1024 (2)", "size > 1024")
-
-
-def test_a_long_expression_gets_a_short_name() -> None:
-    assert len(short_name(f"rlike(line, '{'x' * 100}')")) == 48
+    assert plan(native(SIZE), native(PAYLOAD, "size > 1024")).native.names == ("size > 1024 (2)", "size > 1024")
 
 
 def test_a_native_guard_of_a_python_predicate_is_removed() -> None:
@@ -66,33 +57,8 @@ def test_names_are_unique_across_kinds_and_every_after_exists() -> None:
     assert "wait for each other" in refusal(native(PAYLOAD, "a", "b"), native(SIZE, "b", "a"))
 
 
-def test_options_of_python_functions_are_refused() -> None:
-    for wrong in ({"vectorized": True}, {"setup": dict}, {"profile": False}):
-        with pytest.raises(PlanError, match="'large' is a Spark expression, which takes only name= and after="):
-            predicate(Column(SIZE), name="large", **wrong)
-    with pytest.raises(PlanError, match="takes only name= and after="):
-        predicate(Column(SIZE), "size")  # type: ignore[call-overload]
-    with pytest.raises(PlanError, match="non-empty string"):
-        predicate(Column(SIZE), name="")
-
-
-@pytest.mark.parametrize(
-    "text", ["f(columnnodeexpression(UnresolvedAttribute(x)))", "<lambda>(x)", "and(>(a, 1), <lambda>(x))"]
-)
-def test_a_python_udf_is_refused(text: str) -> None:
-    assert "is a Python UDF" in refusal(Column(text))
-
-
-def test_a_literal_that_looks_like_a_udf_is_accepted() -> None:
-    assert plan(Column("contains(line, '<lambda>(x)')")).native
-
-
-def test_random_expressions_are_refused() -> None:
-    assert "calls rand()" in refusal(Column("<(rand(5), 0.5)"))
-
-
 def test_what_a_data_source_can_evaluate_comes_first() -> None:
-    made = plan(Column(RLIKE), Column(SIZE), Column(JSON), Column(PAYLOAD)).native
+    made = plan(native(RLIKE), native(SIZE), native(JSON), native(PAYLOAD)).native
     assert made.first == (1, 3)
     assert made.learned == (0, 2)
 
@@ -138,7 +104,7 @@ def test_the_fingerprint_covers_names_texts_and_guards() -> None:
 
 
 def test_native_predicates_are_refused_without_spark() -> None:
-    keep = filters(Column(SIZE), predicate(always, "x"))
+    keep = filters(native(SIZE), predicate(always, "x"))
     assert repr(keep) == "tw.filters(size > 1024, always)"
     with pytest.raises(PlanError, match="native predicates need Spark: size > 1024"):
         keep.over([])

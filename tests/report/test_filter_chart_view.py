@@ -13,10 +13,14 @@ import pyarrow.compute as pc
 import pytest
 
 import thalweg as tw
+from tests.events.flat_records import made
 from thalweg import PlanError
 from thalweg.events import Observed
+from thalweg.optimizer.filter_chart import make_filter_chart
+from thalweg.plan.objective import objective_of
+from thalweg.plan.pipeline import Pipeline
 from thalweg.report import Tally
-from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of
+from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, filter_numbers
 from thalweg.report.section import Section
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -32,7 +36,9 @@ def record(n: int, **given: Any) -> Observed:
         "profile_errors": (0, 0, 0), "profile_tuples": 0, "total_ns": 1_000_000, "profiling_ns": 0,
         "reoptimizing_ns": 0, "fixed_ns": (1_000.0, 2_000.0, None),
     }  # fmt: skip
-    return Observed(**{**fields, **given})
+    fields |= given
+    in_force = {f"{name}_in_force": fields[name] for name in ("rows", "evaluated", "passed")}
+    return made(Observed, **{**in_force, **fields})
 
 
 def section_of(*records: Observed) -> Section:
@@ -43,10 +49,12 @@ def section_of(*records: Observed) -> Section:
 
 
 def chart_from(section: Section | None, **given: Any) -> Any:
-    from thalweg.plan.pipeline import Pipeline
-
     asked = {"k": 5, "ranges": None, "objective": None, "interval": None, **given}
-    return filter_chart_of("Filters", Pipeline(NAMES), section, DeclaredFilters("run it"), **asked)
+    ranges, wanted = asked["ranges"], objective_of(asked["objective"])
+    numbers = filter_numbers(Pipeline(NAMES), section, DeclaredFilters("run it"), ranges, asked["interval"])
+    known = numbers.times, numbers.rate, numbers.passes
+    made = make_filter_chart(*known, asked["k"], ranges=ranges, objective=wanted, round_s=numbers.round_s)
+    return filter_chart_of("Filters", made, numbers, section)
 
 
 def test_shares_and_rate_are_those_that_were_counted() -> None:
@@ -88,8 +96,8 @@ def test_a_chart_that_was_followed_shows_the_shares_of_all_rows() -> None:
 def test_workers_of_one_micro_batch_are_one_round() -> None:
     both = [record(0, kind="stream", batch=3, worker=worker) for worker in ("a", "b")]
     section = section_of(*both, record(0, kind="stream", batch=4))
-    assert [(each.batch, each.rows, each.evaluated) for each in section.rounds] == [
-        (3, 2_000, (2_000, 1_000, 200)), (4, 1_000, (1_000, 500, 100)),
+    assert [(each.batch, each.chain.rows, each.chain.evaluated) for each in section.rounds] == [
+        (3, 2_000, [2_000, 1_000, 200]), (4, 1_000, [1_000, 500, 100]),
     ]  # fmt: skip
     with pytest.raises(PlanError, match="the arrival rate is unknown; give its range"):
         chart_from(section)

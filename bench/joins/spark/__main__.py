@@ -39,7 +39,7 @@ from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import targets
 from bench.joins.spark.variants import VARIANTS, Ran
 from bench.rounds import WrongResultError, progress
-from bench.spark_variants import session
+from bench.spark_session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

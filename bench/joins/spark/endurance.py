@@ -20,9 +20,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 import thalweg as tw
 from bench.joins.spark.cpu_clock import spent
 from bench.joins.spark.measured import BENCH
+from bench.joins.spark.ours import IN_ROCKSDB
 from bench.joins.spark.query_run import ALWAYS, configured
 from bench.joins.spark.slope import ERRORS, slope_of
-from bench.joins.spark.variants import IN_ROCKSDB
 from bench.rounds import WrongResultError, progress
 
 ROWS, PARTS = 20, 10

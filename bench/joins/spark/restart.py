@@ -18,12 +18,13 @@ from pyspark.sql import SparkSession
 
 from bench.joins.spark.expected import expected
 from bench.joins.spark.measured import BENCH
+from bench.joins.spark.ours import IN_ROCKSDB
 from bench.joins.spark.parquet_run import results_by_batch
 from bench.joins.spark.query_run import ALWAYS, configured, forget_state
 from bench.joins.spark.scenario import three_way
 from bench.joins.spark.stream_files import StreamFiles
 from bench.joins.spark.targets import beyond_noise
-from bench.joins.spark.variants import BY_SPARK, FILES, FILES_AGAIN, IN_ROCKSDB, VARIANTS
+from bench.joins.spark.variants import BY_SPARK, FILES, FILES_AGAIN, VARIANTS
 from bench.rounds import WrongResultError, progress
 
 RESTARTED = (BY_SPARK, FILES, FILES_AGAIN)

@@ -16,13 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-import thalweg as tw
 from bench.joins.spark.by_hand import joined
+from bench.joins.spark.ours import IN_ROCKSDB, PROVIDERS, ours, ours_to_files
 from bench.joins.spark.parquet_run import run_to_files
 from bench.joins.spark.query_run import BatchProgress, run
 from bench.joins.spark.stream_files import StreamFiles
@@ -31,12 +30,7 @@ from thalweg.events import JoinObserved, read
 
 SPARK, ROCKSDB, OURS, AGAIN = "spark", "spark-rocksdb", "ours", "ours again"
 SPARK_FILES, FILES, FILES_AGAIN, BY_SPARK = "spark files", "ours files", "ours files again", "ours files by spark"
-_PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
-ON_HEAP = {"spark.sql.streaming.stateStore.providerClass": f"{_PROVIDERS}.HDFSBackedStateStoreProvider"}
-IN_ROCKSDB = {
-    "spark.sql.streaming.stateStore.providerClass": f"{_PROVIDERS}.RocksDBStateStoreProvider",
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-}
+ON_HEAP = {"spark.sql.streaming.stateStore.providerClass": f"{PROVIDERS}.HDFSBackedStateStoreProvider"}
 JOIN_FORMAT = {"spark.sql.streaming.join.stateFormatVersion": "4"}
 """Designed to remove old rows faster; tried once, it was no slower than the default."""
 
@@ -51,7 +45,7 @@ class Ran:
 
     def window_bytes(self, batch: int) -> int:
         """The memory of all windows of our join in the workers when the batch was done."""
-        return sum(record.window_bytes for record in self.records if record.batch == batch)
+        return sum(record.window.bytes for record in self.records if record.origin.batch == batch)
 
 
 @dataclass(frozen=True)
@@ -87,28 +81,10 @@ def by_hand(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
     return joined(files.scenario, files.streams(spark))
 
 
-def ours(spark: SparkSession, files: StreamFiles, events: Path) -> DataFrame:
-    """Return our join as a user writes it who records events."""
-    scenario = files.scenario
-    made: DataFrame = tw.join(on=scenario.on, window=scenario.window, time="ts", events=events)(**files.streams(spark))
-    return made
-
-
 def by_hand_to_files(spark: SparkSession, files: StreamFiles, events: Path, place: Path, out: Path) -> StreamingQuery:
     """Start Spark's own join, with Spark's sink."""
     writer = by_hand(spark, files, events).writeStream.format("parquet").trigger(availableNow=True)
     return writer.option("checkpointLocation", str(place)).start(str(out))
-
-
-def ours_to_files(
-    sink: str, spark: SparkSession, files: StreamFiles, events: Path, place: Path, out: Path
-) -> StreamingQuery:
-    """Start our join, whose tasks or whose Spark write the results."""
-    scenario, streams = files.scenario, dict[str, Any](files.streams(spark))
-    started: StreamingQuery = tw.join(on=scenario.on, window=scenario.window, time="ts", events=events).start(
-        path=out, checkpoint=place, trigger="availableNow", sink=sink, **streams
-    )
-    return started
 
 
 def _event_records(events: Path, batches: int) -> list[JoinObserved]:
@@ -117,7 +93,7 @@ def _event_records(events: Path, batches: int) -> list[JoinObserved]:
     before: list[JoinObserved] = []
     while True:
         records = [record for record in read(events) if isinstance(record, JoinObserved)] if events.exists() else []
-        if records == before and len({record.batch for record in records}) >= batches:
+        if records == before and len({record.origin.batch for record in records}) >= batches:
             return records
         assert time.monotonic() < deadline, "Spark did not deliver what the query observed"
         before = records

@@ -12,7 +12,7 @@ results are checked again by value. Types of different families cannot be compar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
 from thalweg.kernels.salt import NO_SALT, Salt
+from thalweg.plan.join_graph import JoinGraph
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]
@@ -201,6 +202,20 @@ def _family(kind: pa.DataType) -> str | None:
     if is_.is_date(kind):
         return "date"
     return "bool" if is_.is_boolean(kind) else None
+
+
+def key_kinds(graph: JoinGraph, schemas: Mapping[str, pa.Schema]) -> tuple[KeyKind, ...]:
+    """Return the kinds of the keys of a join, by class. Raises if columns cannot be compared."""
+    return tuple(
+        KeyKind.of([(f"{a}.{c}", schemas[a].field(c).type) for a, c in members.items()]) for members in graph.column_of
+    )
+
+
+def hashed_classes(graph: JoinGraph, kinds: Sequence[KeyKind]) -> tuple[int, ...]:
+    """Return the classes whose words may be equal although their values are not, so that results are checked by value:
+    hashed classes, and those that are part of a key of several columns."""
+    parts = {c for alias in graph.aliases for key in graph.keys_of(alias) if len(key) > 1 for c in key}
+    return tuple(c for c, kind in enumerate(kinds) if not kind.exact or c in parts)
 
 
 def same(one: pa.Array, other: pa.Array) -> Bits:

@@ -1,4 +1,4 @@
-"""Compiled loops over hash indexes on windows: insert rows, find a partner, enumerate results.
+"""Compiled loops over hash indexes on windows: insert rows, find a partner, enumerate results, gather values.
 
 An index is a ring of rows and a table of heads. A row is four words: its key, the number of the next older row in its
 bucket, its time, and until when it may have partners. Rows are numbered from 0 on and never renumbered; row n is stored
@@ -19,6 +19,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from thalweg.kernels.compiled import compiled
 
@@ -449,3 +450,30 @@ def compare_all(keys, times, ends, ring, low, high, resume, out, latest):  # typ
         row = low
     resume[0], resume[1] = i, row
     return count
+
+
+_WORD_OF_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@compiled()
+def _gather(ring, rows, out):  # type: ignore[no-untyped-def]
+    mask = len(ring) - 1
+    for i in range(len(rows)):
+        out[i] = ring[rows[i] & mask]
+
+
+def gather(ring: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the values of rows, each at its number modulo the ring's length, which must be a power of two.
+
+    The same as `ring.take(rows & mask)`, in one pass over the row numbers and without a bounds check: a masked number
+    is always in bounds. About half the time of NumPy.
+
+    >>> gather(np.array([10, 11, 12, 13], np.int32), np.array([4, 7, 1]))
+    array([10, 13, 11], dtype=int32)
+    """
+    word = _WORD_OF_SIZE.get(ring.itemsize)
+    if word is None:  # decimals
+        return ring.take(rows & (len(ring) - 1))
+    out = np.empty(len(rows), ring.dtype)
+    _gather(ring.view(word), rows, out.view(word))
+    return out

@@ -87,7 +87,7 @@ class RingColumn:
 
     def take(self, rows: Numbers) -> pa.Array:
         """Return the values of these rows, in this order."""
-        from thalweg.kernels.gather import gather
+        from thalweg.kernels.probing import gather
 
         values = gather(self._values, rows)
         known = None

@@ -1,6 +1,6 @@
 """Aggregates of rows by time window and key. Each window is emitted once, after it has closed.
 
-Rows are aggregated by pane and key as they arrive (see `window_panes`). So the state depends on the number of open
+Rows are aggregated by pane and key as they arrive (see `pane_groups`). So the state depends on the number of open
 groups, not on the number of rows; only `count(DISTINCT x)` stores each distinct value. As in SQL, null is a separate
 group, and so is NaN; zeros of either sign are one group. A row whose time is before the closed time is late: it is
 counted but added to no window, although some windows that cover its time may still be open. A row without a time is
@@ -29,10 +29,8 @@ import pyarrow as pa
 from thalweg.errors import PlanError
 from thalweg.kernels.aggregate_parts import PartialAggregate, parts_of, same_values
 from thalweg.kernels.columns import plain
-from thalweg.kernels.group_words import group_words
-from thalweg.kernels.pane_runs import PANE, PaneRuns, merged, words
+from thalweg.kernels.pane_groups import LEAST, MOST, PANE, PaneRuns, Panes, Words, group_words, merged, ranges, words
 from thalweg.kernels.salt import Salt
-from thalweg.kernels.window_panes import LEAST, MOST, Panes, Words, ranges
 from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name
 from thalweg.plan.type_rules import plain_type, sql_name
 

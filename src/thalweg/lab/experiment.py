@@ -1,8 +1,8 @@
-"""An experiment of a paper: how it is run, and what it returns."""
+"""A paper, its experiments, how each of them is run, and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -43,3 +43,16 @@ class Experiment:
     """Runs the experiment; the first argument asks for a smaller, quick run."""
     setting: str = ""
     """What was run and on which clock, if the paper leaves it open; a paragraph of Markdown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper whose claims are checked; each paper has one Markdown page."""
+
+    name: str
+    """The name as users write it: `a-greedy`."""
+    reference: str
+    experiments: Mapping[str, Experiment]
+    """The experiments in the order of the paper, by short name: `figure-9`."""
+    preface: str = ""
+    """What applies to all experiments, in Markdown."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from thalweg.lab.claim import Finding, reasons
-from thalweg.lab.experiment import Experiment
-from thalweg.lab.paper import Paper
+from thalweg.lab.experiment import Experiment, Paper
 from thalweg.lab.record import Record
 
 

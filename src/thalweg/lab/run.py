@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from thalweg.errors import PlanError, nearest
@@ -16,12 +17,10 @@ from thalweg.given_path import given_path
 from thalweg.lab import record
 from thalweg.lab.a_greedy import PAPER as A_GREEDY
 from thalweg.lab.claim import Finding, reasons
-from thalweg.lab.experiment import Experiment, Outcome
+from thalweg.lab.experiment import Experiment, Outcome, Paper, T
 from thalweg.lab.figure import check_drawing, save
 from thalweg.lab.om import PAPER as OM
 from thalweg.lab.page import page
-from thalweg.lab.paper import Paper
-from thalweg.lab.progress import Bar
 from thalweg.lab.query_mesh import PAPER as QUERY_MESH
 from thalweg.lab.rate_based import PAPER as RATE_BASED
 
@@ -134,3 +133,37 @@ def verdict(finding: Finding) -> str:
     if finding.holds:
         return "yes"
     return "[bold red]NO, but it must[/]" if finding.exact else "[bold yellow]no[/]"
+
+
+class Bar:
+    """Shows which experiment is running, which of its cases, and how long it has taken so far."""
+
+    def __init__(self, console: Console, experiments: int) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal,
+        )  # fmt: skip
+        self._all = self._progress.add_task("experiments", total=experiments)
+        self._cases = self._progress.add_task("", total=1, visible=False)
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def begin(self, name: str) -> None:
+        """Show that an experiment begins."""
+        self._progress.reset(self._cases, description=name, total=1, visible=False)
+
+    def done(self) -> None:
+        """Show that the experiment is finished."""
+        self._progress.advance(self._all)
+
+    def track(self, cases: Sequence[T], /) -> Iterator[T]:
+        """Iterate over the cases of the experiment, and show the progress."""
+        self._progress.reset(self._cases, total=len(cases), visible=True)
+        for case in cases:
+            yield case
+            self._progress.advance(self._cases)

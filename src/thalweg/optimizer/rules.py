@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from thalweg.optimizer.build_join import build_join
 from thalweg.optimizer.carry_errors import carry_errors
+from thalweg.optimizer.choose_kept import choose_kept
 from thalweg.optimizer.choose_operators import choose_operators
 from thalweg.optimizer.choose_order import choose_order
 from thalweg.optimizer.fold_constants import fold_constants
@@ -25,6 +26,7 @@ from thalweg.optimizer.spread_rows import spread_rows
 from thalweg.plan.nodes import SourceColumn
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.plan.wanted_plan import WantedPlan
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 Rule = Callable[[QueryPlan, Knowledge], QueryPlan]
@@ -51,6 +53,10 @@ RULES: tuple[tuple[Rule, str], ...] = (
     (order_filters, "after operators are chosen: in the JVM some conditions wait for others"),
     (carry_errors, "after operators are chosen: what a chain evaluates may raise before the join"),
     (spread_rows, "after operators are chosen: only a window join on Spark has buckets"),
+    (
+        choose_kept,
+        "after rows are spread and projections are pushed: depends on the rows of a bucket and the columns of windows",
+    ),
     (refuse_unrunnable, "last, to check the plan that would run"),
 )
 
@@ -64,12 +70,13 @@ def optimize(
     sets_aside: bool = False,
     filter_places: FilterPlaces = "cheapest",
     classify_by: tuple[SourceColumn, ...] | None = None,
+    wanted: WantedPlan = WantedPlan(),  # noqa: B008 - frozen
 ) -> QueryPlan:
     """Return the first plan of a query under a policy. `engine` is "local", for this process, or "spark".
-    `sets_aside`: rows on which a condition raises do not fail the query. `filter_places` and
-    `classify_by`: as in `QueryPlan`."""
+    `sets_aside`: rows on which a condition raises do not fail the query. `filter_places`, `classify_by` and
+    `wanted`: as in `QueryPlan`."""
     plan = QueryPlan.of(query, engine, policy, sets_aside=sets_aside)
-    plan = replace(plan, filter_places=filter_places, classify_by=classify_by)
+    plan = replace(plan, filter_places=filter_places, classify_by=classify_by, wanted=wanted)
     for rule, _ in RULES:
         plan = rule(plan, known)
     return plan

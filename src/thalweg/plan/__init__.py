@@ -3,10 +3,9 @@
 from thalweg.plan.estimate import Estimate
 from thalweg.plan.filter_plan import FilterPlan, find_column
 from thalweg.plan.native_plan import NativePlan
-from thalweg.plan.native_predicate import NativePredicate
 from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.predicate import Predicate, predicate
+from thalweg.plan.predicate import NativePredicate, Predicate
 
 __all__ = [
-    "Estimate", "FilterPlan", "NativePlan", "NativePredicate", "Pipeline", "Predicate", "find_column", "predicate",
+    "Estimate", "FilterPlan", "NativePlan", "NativePredicate", "Pipeline", "Predicate", "find_column",
 ]  # fmt: skip

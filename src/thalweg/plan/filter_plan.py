@@ -12,7 +12,7 @@ from typing import Any
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.native_plan import NativePlan, divide
 from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.predicate import Predicate, is_column
+from thalweg.plan.predicate import Predicate
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class FilterPlan:
 
     @classmethod
     def of(cls, arguments: tuple[Any, ...]) -> FilterPlan:
-        """Return the plan for the arguments of `tw.filters`: predicates and plain Columns."""
+        """Return the plan for the arguments of `tw.filters`: predicates of both kinds."""
         for argument in arguments:
-            if isinstance(argument, Iterable) and not isinstance(argument, str) and not is_column(argument):
+            if isinstance(argument, Iterable) and not isinstance(argument, str):
                 raise PlanError(
                     f"tw.filters() takes predicates one by one, not a {type(argument).__name__}: unpack it, "
                     "tw.filters(*predicates)"
@@ -90,7 +90,7 @@ class FilterPlan:
         """Return `needed` as they are spelled in data with these names. An error names the predicates that read the
         column.
 
-        >>> from thalweg.plan import predicate
+        >>> from thalweg import predicate
         >>> FilterPlan.of((predicate(str.isdigit, "cod"),)).columns_in(["code", "size"])
         Traceback (most recent call last):
         thalweg.errors.PlanError: predicate 'isdigit': there is no column 'cod' (did you mean 'code'?); there are code, size

@@ -16,17 +16,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+import pyarrow as pa
+
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression import refs
 from thalweg.plan.filter_plan import checked_classifiers
 from thalweg.plan.join_condition import Residual, parse
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_select import check_select, entry_of
+from thalweg.plan.join_select import Column, check_select, entry_of
 from thalweg.plan.nodes import Scan, WindowJoin, sources_of, walk
 from thalweg.plan.query import QuerySource
 from thalweg.plan.window import Length
 
 T = TypeVar("T")
+TEXT_BYTES = 24.0
+"""The assumed size of a text or a list."""
 
 
 @dataclass(frozen=True)
@@ -232,6 +236,34 @@ def window_join_plan(join: WindowJoin, *, timeless: bool = False) -> JoinPlan:
         on, join_graph(join), residuals, windows, times, lateness, select or ("event_time",), ends=ends,
         spread_by=() if join.spread_by is None else join.spread_by.columns,
     )  # fmt: skip
+
+
+def held_columns(
+    plan: JoinPlan, schemas: Mapping[str, pa.Schema], columns: Sequence[Column], hashed: Sequence[int]
+) -> dict[str, pa.Schema]:
+    """Return the columns that windows hold, by stream and table: columns of the result, and columns that are compared
+    by value after rows have been put together. Times and other keys are in the indexes. `schemas`: all columns that are
+    read, with plain types. `columns`: those of the result. `hashed`: the classes that are compared by value."""
+    if plan.select is None:
+        return dict(schemas)
+    read = {*columns, *(column for r in plan.residuals if not r.at_intake for column in r.columns)}
+    read |= {column for c in hashed for column in plan.graph.column_of[c].items()}
+    return {
+        alias: pa.schema([field for field in schema if (alias, field.name) in read])
+        for alias, schema in schemas.items()
+    }  # fmt: skip
+
+
+def widths_of(held: Mapping[str, pa.Schema]) -> dict[str, dict[str, float]]:
+    """Return the bytes per row of the columns of each window. Texts and lists are assumed to have `TEXT_BYTES`."""
+    return {alias: {field.name: _width(field.type) for field in schema} for alias, schema in held.items()}
+
+
+def _width(type_: pa.DataType) -> float:
+    try:
+        return float(type_.bit_width) / 8
+    except ValueError:  # not of fixed width
+        return TEXT_BYTES
 
 
 def join_graph(join: WindowJoin) -> JoinGraph:

@@ -17,9 +17,8 @@ from typing import Any
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.expression_kind import can_be_pushed
-from thalweg.plan.native_predicate import NativePredicate, native_predicate
 from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.predicate import is_column
+from thalweg.plan.predicate import NativePredicate
 
 
 @dataclass(frozen=True)
@@ -83,17 +82,16 @@ def divide(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], NativePlan]:
 
     Native guards of a Python predicate are removed: native predicates are always evaluated first.
     """
-    given = [native_predicate(thing) if is_column(thing) else thing for thing in arguments]
-    taken = {p.name for p in given if not (isinstance(p, NativePredicate) and not p.named) and hasattr(p, "name")}
+    taken = {p.name for p in arguments if not (isinstance(p, NativePredicate) and not p.named) and hasattr(p, "name")}
     natives: list[NativePredicate] = []
-    for p in given:
+    for p in arguments:
         if isinstance(p, NativePredicate):
             unique = p if p.named else replace(p, name=_unique(p.name, taken))
             taken.add(unique.name)
             natives.append(unique)
     if not natives:
-        return tuple(given), NativePlan()
-    python = [p for p in given if not isinstance(p, NativePredicate)]
+        return tuple(arguments), NativePlan()
+    python = [p for p in arguments if not isinstance(p, NativePredicate)]
     native_names = [p.name for p in natives]
     python_names = [p.name for p in python if hasattr(p, "name")]
     every = [*native_names, *python_names]

@@ -1,16 +1,15 @@
 """The functions and operators that a native expression uses, each with the literals among its arguments.
 
-A Column of classic Spark or of Connect is a tree, and the tree is read, never its text: in text, a column named
-`rlike(` or `it's` looks like a call or the end of a literal. Only `F.expr` has nothing but text. It is read by the
-rules of Spark's lexer, and whatever these rules do not decide counts as an unknown function.
+The text of an expression is read by the rules of Spark's lexer, and whatever these rules do not decide counts as an
+unknown function.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 Argument = tuple[str, ...] | int | None
 """A text literal, as all its possible values; a whole number; or None for anything else."""
@@ -26,108 +25,8 @@ class Use:
     arguments: tuple[Argument, ...] = ()
 
 
-class _Part(NamedTuple):
-    """One node of a tree, in a form that is the same for both kinds of Columns."""
-
-    word: str | None = None
-    """The function; None: the node calls none, such as a name, an alias or a field of a struct."""
-    children: tuple[Any, ...] = ()
-    literal: Argument = None
-    text: str | None = None
-    """The text that was passed to `F.expr`."""
-
-
-def uses_of(column: Any) -> tuple[Use, ...] | None:
-    """Return the functions that a Column uses, or None if it is neither kind of Column. A Connect Column is read
-    without calling Spark."""
-    known = vars(column)  # a classic Column would treat the attribute as a field of a struct
-    if "_jc" in known:
-        return _of_tree(known["_jc"].node(), _classic)[1]
-    if hasattr(known.get("_expr"), "foreach"):
-        return _of_tree(known["_expr"], _connect)[1]
-    return None
-
-
-def _of_tree(node: Any, part_of: Callable[[Any], _Part]) -> tuple[Argument, tuple[Use, ...]]:
-    part = part_of(node)
-    if part.text is not None:
-        return None, tuple(uses_in(part.text))
-    inner = [_of_tree(child, part_of) for child in part.children]
-    uses = tuple(use for _, uses in inner for use in uses)
-    if part.word is None:
-        return part.literal, uses
-    return None, (Use(part.word, tuple(literal for literal, _ in inner)), *uses)
-
-
-def _literal(value: Any) -> Argument:
-    if isinstance(value, str):
-        return (value,)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-_SAME = {"==": "=", "!": "not"}
+SYNONYMS = {"==": "=", "!": "not"}
 """Connect and classic Spark have different names for these."""
-
-
-def _call(name: str, arguments: tuple[Any, ...]) -> _Part:
-    word = name.lower()
-    return _Part(_SAME.get(word, word), arguments)
-
-
-def _at(child: Any, extraction: Any, literal: Argument) -> _Part:
-    """Return the node of `a[b]`. A field of a struct or a key of a map cannot fail, an index of an array can."""
-    return _Part(None, (child,)) if isinstance(literal, tuple) else _Part("[", (child, extraction))
-
-
-def _classic(node: Any) -> _Part:
-    """Return the node of a `ColumnNode` in the JVM."""
-    kind = node.productPrefix()
-    if kind == "UnresolvedFunction":
-        return _call(node.functionName(), _sequence(node.arguments()))
-    if kind in ("UnresolvedAttribute", "UnresolvedNamedLambdaVariable"):
-        return _Part()
-    if kind == "Literal":
-        return _Part(literal=_literal(node.value()))
-    if kind == "SqlExpression":
-        return _Part(text=node.expression())
-    if kind == "Cast":
-        return _Part("try_cast" if "Try" in node.evalMode().toString() else "cast", (node.child(),))
-    if kind == "CaseWhenOtherwise":
-        return _Part("case", _sequence(node.children()))
-    if kind == "UnresolvedExtractValue":
-        extraction = node.extraction()
-        return _at(node.child(), extraction, _classic(extraction).literal)
-    if kind in ("Alias", "LambdaFunction"):
-        return _Part(None, (node.child() if kind == "Alias" else node.function(),))
-    return _Part(UNKNOWN_PART)
-
-
-def _sequence(found: Any) -> tuple[Any, ...]:
-    return tuple(found.apply(n) for n in range(found.size()))
-
-
-def _connect(node: Any) -> _Part:
-    """Return the node of an `Expression` of the Spark Connect client."""
-    kind = type(node).__name__
-    if kind in ("UnresolvedFunction", "CallFunction"):
-        return _call(node._name, tuple(node._args))
-    if kind in ("ColumnReference", "UnresolvedNamedLambdaVariable"):
-        return _Part()
-    if kind == "LiteralExpression":
-        plain = type(node._dataType).__name__ in ("StringType", "IntegerType", "LongType")
-        return _Part(literal=_literal(node._value) if plain else None)  # a date is stored as a number too
-    if kind == "SQLExpression":
-        return _Part(text=node._expr)
-    if kind == "CastExpression":
-        return _Part("try_cast" if node._eval_mode == "try" else "cast", (node._expr,))
-    if kind == "CaseWhen":
-        return _Part("case", tuple(node.children))
-    if kind == "UnresolvedExtractValue":
-        return _at(node._child, node._extraction, _connect(node._extraction).literal)
-    if kind in ("ColumnAlias", "LambdaFunction"):
-        return _Part(None, (node._child if kind == "ColumnAlias" else node._function,))
-    return _Part(UNKNOWN_PART)
-
 
 _TOKENS = re.compile(
     r"""(?P<space>\s+)
@@ -203,7 +102,7 @@ Use(word='startswith', arguments=(None, ('b',)))]
             elif token.text == "-" and not operand and after.kind == "number":
                 pass
             elif token.text not in ("(", ")", ",", ".", "->", "]"):
-                yield Use(_SAME.get(token.text, token.text))
+                yield Use(SYNONYMS.get(token.text, token.text))
                 operand = False
             else:
                 operand = token.text in (")", "]")

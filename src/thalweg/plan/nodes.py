@@ -28,6 +28,7 @@ from thalweg.plan.expression import Expression, Ref
 from thalweg.plan.group_spec import grouped_columns
 from thalweg.plan.join_graph import Trees
 from thalweg.plan.join_select import EVENT_TIME
+from thalweg.plan.join_shape import Shape
 from thalweg.plan.query import Condition, Grouping, QuerySource, time_type
 
 SourceColumn = tuple[str, str]
@@ -177,15 +178,27 @@ class SpreadBy:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """The sub-joins whose results a join keeps at first."""
+
+    shape: Shape | None
+    """The plan of the join; None: nothing is kept."""
+    why: str
+    """The reason for this plan."""
+
+
+@dataclass(frozen=True)
 class WindowJoin(_AllJoined):
-    """Sources joined over windows of time by the adaptive join. The fields below decide where rows go and which windows
-    they probe, and change no row of the result."""
+    """Sources joined over windows of time by the adaptive join. The fields below decide where rows go, which windows
+    they probe and which results are kept, and change no row of the result."""
 
     probe_trees: Trees = ()
     """For new rows of each stream: every other source, and the source whose rows look for partners in it. Empty: no
     trees are chosen yet."""
     spread_by: SpreadBy | None = None
     """How rows are spread over buckets; None: in this process, which has no buckets."""
+    kept: Kept | None = field(default=None, compare=False)
+    """The sub-joins that are kept at first; None: not chosen yet, because it is not known where the plan will run."""
 
     @property
     def schema(self) -> pa.Schema:

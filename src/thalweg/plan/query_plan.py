@@ -32,6 +32,7 @@ from thalweg.plan.nodes import (
 )
 from thalweg.plan.plan_estimates import PlanEstimates
 from thalweg.plan.query import Condition, Grouping, Query, QuerySource
+from thalweg.plan.wanted_plan import WantedPlan
 
 if TYPE_CHECKING:
     from thalweg.plan.plan_state import PlanState
@@ -108,6 +109,8 @@ class QueryPlan:
     classify_by: tuple[SourceColumn, ...] | None = None
     """The columns of streams by which rows may be classified, which scans therefore read; None: those that conditions
     and joins read anyway."""
+    wanted: WantedPlan = field(default_factory=WantedPlan)
+    """What the user wants of the plan of its join."""
 
     @classmethod
     def of(cls, query: Query, engine: str = "local", policy: str = "auto", *, sets_aside: bool = False) -> QueryPlan:

@@ -15,13 +15,12 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-from thalweg.cost.order_load import ROUND_S, FilterTimes
-from thalweg.cost.plan_chart import PARTS, PlanChart
+from thalweg.cost.order_load import RATE, ROUND_S, FilterTimes
+from thalweg.cost.plan_chart import PlanChart
 from thalweg.errors import PlanError
+from thalweg.events.parts import CallCounts
 from thalweg.formatting import listed
-from thalweg.optimizer.filter_chart import RATE, make_filter_chart, movable_filters
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.objective import objective_of
 from thalweg.plan.pipeline import Pipeline
 from thalweg.plan.window import length_of
 from thalweg.report.chart_view import ChartView
@@ -42,12 +41,24 @@ class DeclaredFilters:
     """Rows per second."""
 
 
-def filter_chart_of(
-    title: str, pipeline: Pipeline, section: Section | None, declared: DeclaredFilters, k: int | None,
-    ranges: Any, objective: Any, interval: Any,
-) -> ChartView:  # fmt: skip
-    """Return the chart of filters. `section`: what their last run counted; None if they have not run."""
-    if not movable_filters(pipeline):
+@dataclass(frozen=True)
+class FilterNumbers:
+    """What the chart of filters is made from."""
+
+    times: FilterTimes
+    rate: Estimate | None
+    """The present rows per second; None: unknown, or the middle of the range that the user gives."""
+    passes: Mapping[str, float]
+    round_s: float
+    is_declared: bool
+    """Whether the rate is that which was declared or given, and not that of rounds."""
+
+
+def filter_numbers(
+    pipeline: Pipeline, section: Section | None, declared: DeclaredFilters, ranges: Any, interval: Any
+) -> FilterNumbers:
+    """Return what is known of filters. `section`: what their last run counted; None if they have not run."""
+    if not pipeline.movable:
         raise PlanError(
             f"chart(): the predicates {listed(pipeline.names)} have only one order; a chart needs at least two that "
             "can change places"
@@ -59,15 +70,17 @@ def filter_chart_of(
     is_given = isinstance(ranges, Mapping) and RATE in ranges
     rate = declared.rate or (None if is_given else _measured_rate(section))
     passes = {**declared.passes, **({} if section is None else _shares(section))}
-    made = make_filter_chart(
-        times, rate, passes, PARTS if k is None else k, ranges=ranges, objective=objective_of(objective),
-        round_s=round_s,
-    )  # fmt: skip
-    expected = {each.name: passes.get(each.name, (each.low + each.high) / 2) for each in made.dimensions}
-    if rate is not None:
-        expected[RATE] = rate.value
-    track = [] if section is None else _track(section, expected, moves=declared.rate is None and not is_given)
-    return ChartView(title, made, expected, track, (RATE, _most_changes(made, track[-1] if track else expected)))
+    return FilterNumbers(times, rate, passes, round_s, declared.rate is not None or is_given)
+
+
+def filter_chart_of(title: str, chart: PlanChart, numbers: FilterNumbers, section: Section | None) -> ChartView:
+    """Return the chart of filters, which was made from these numbers, with the track of their last run."""
+    passes = numbers.passes
+    expected = {each.name: passes.get(each.name, (each.low + each.high) / 2) for each in chart.dimensions}
+    if numbers.rate is not None:
+        expected[RATE] = numbers.rate.value
+    track = [] if section is None else _track(section, expected, moves=not numbers.is_declared)
+    return ChartView(title, chart, expected, track, (RATE, _most_changes(chart, track[-1] if track else expected)))
 
 
 def _seconds(interval: Any) -> float:
@@ -83,23 +96,24 @@ def _seconds(interval: Any) -> float:
 
 def _times(pipeline: Pipeline, section: Section | None, declared: DeclaredFilters) -> FilterTimes:
     """Return the measured times; if there are none, the declared ones."""
-    counted = {} if section is None else dict(zip(section.names, section.cost_ns, strict=True))
+    calls = CallCounts() if section is None else section.calls
+    counted = {} if section is None else dict(zip(section.names, calls.cost_ns, strict=True))
     measured = {name: ns for name, ns in counted.items() if ns is not None}
     per_row = {name: measured.get(name, declared.per_row_ns.get(name)) for name in pipeline.names}
     unknown = [name for name, ns in per_row.items() if ns is None]
     if unknown:
         raise PlanError(f"chart(): the time per row of {listed(unknown)} is unknown; {declared.remedy}")
-    calls = {} if section is None or not section.fixed_ns else dict(zip(section.names, section.fixed_ns, strict=True))
+    fixed = {} if section is None else dict(zip(section.names, calls.fixed_ns, strict=True))
     return FilterTimes(
         pipeline, tuple(per_row[name] or 0.0 for name in pipeline.names),
-        tuple(calls.get(name) or 0.0 for name in pipeline.names),
+        tuple(fixed.get(name) or 0.0 for name in pipeline.names),
     )  # fmt: skip
 
 
 def _measured_rate(section: Section | None) -> Estimate | None:
-    if section is None or section.kind == "stream" or not section.total_ns:
+    if section is None or section.kind == "stream" or not section.times.total_ns:
         return None
-    return Estimate(section.rows / section.total_ns * 1e9, "counted", 0.0)
+    return Estimate(section.rows / section.times.total_ns * 1e9, "counted", 0.0)
 
 
 def _shares(section: Section) -> dict[str, float]:
@@ -125,13 +139,13 @@ def _track(section: Section, expected: Mapping[str, float], *, moves: bool) -> l
     for each in section.rounds:
         now |= dict(zip(section.names, each.shares, strict=False)) if looked_up else _observed(each, section.names)
         if moves and section.kind != "stream" and each.total_ns:
-            now[RATE] = each.rows / each.total_ns * 1e9
+            now[RATE] = each.chain.rows / each.total_ns * 1e9
         found.append({name: now[name] for name in expected})
     return found
 
 
 def _observed(each: FilterRound, names: tuple[str, ...]) -> dict[str, float]:
-    counts = zip(names, each.evaluated, each.passed, strict=True)
+    counts = zip(names, each.chain.evaluated, each.chain.passed, strict=True)
     return {name: passed / evaluated for name, evaluated, passed in counts if evaluated}
 
 

@@ -11,16 +11,17 @@ from typing import Any, overload
 
 import pyarrow as pa
 
+from thalweg.given_predicate import predicate
 from thalweg.kernels.expressions import VectorizedCondition as Vectorized
-from thalweg.plan import NativePredicate, Predicate, predicate
+from thalweg.plan import NativePredicate, Predicate
 from thalweg.plan.expression import Call, Expression, Ref, UserCall, refs, walk
 from thalweg.plan.functions import SIGNS, can_raise
-from thalweg.plan.native_predicate import native_predicate
 from thalweg.plan.native_uses import Use
 from thalweg.plan.nodes import Filter, column_of, subject
 from thalweg.plan.query import Condition, guards_of
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.type_rules import plain_type
+from thalweg.runtime.spark.read_column import text_of
 
 Native = Callable[[Condition], Any]
 """Makes a Spark Column of a condition; None if all conditions are evaluated in this process."""
@@ -50,8 +51,12 @@ def predicates(
         after = [names[guard] for guard in guards]
         if condition.where == "jvm":
             assert native is not None, condition
-            known = _uses(condition.expression), can_raise(condition.expression)
-            made.append(native_predicate(native(condition), name, tuple(after), known))
+            expression, column = condition.expression, native(condition)
+            made.append(
+                NativePredicate(
+                    name, text_of(column), _uses(expression), can_raise(expression), column, after=tuple(after)
+                )
+            )
             continue
         if (function := _directly_called(condition.expression, functions)) is not None:
             columns = [column_of(ref, joined) for ref in refs(condition.expression)]

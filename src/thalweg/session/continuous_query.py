@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,29 +13,28 @@ import pyarrow as pa
 from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
-from thalweg.optimizer.first_plan import estimates_of_query
-from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.trigger_interval import BUSY, check_busy
-from thalweg.plan.join_plan import window_join_plan
+from thalweg.optimizer.choose_kept import choose_kept
+from thalweg.optimizer.interval_choice import BUSY
+from thalweg.optimizer.joins.compare_plans import compared_plans
+from thalweg.optimizer.joins.start_plan import start_of
+from thalweg.optimizer.trigger_interval import check_busy, choose_interval
 from thalweg.plan.join_select import LOST
+from thalweg.plan.limits import Limits
 from thalweg.plan.nodes import SourceColumn, WindowJoin
-from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
 from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.plan.window import Length
 from thalweg.printable import printable
-from thalweg.report import Explanation, JoinReport
+from thalweg.report import Explanation
 from thalweg.report.batch_intervals import batch_paragraph
 from thalweg.report.chart_view import ChartView, chart_of
-from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_plans
+from thalweg.report.explain.query import NOTHING, QueryRun, explain_query, join_report
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
-from thalweg.runtime.joins.join_settings import JoinSettings
-from thalweg.runtime.memory_share import memory_of_process, memory_share
+from thalweg.runtime.limits import limits_of
 from thalweg.runtime.sink.given_folder import given_folder, given_options
-from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
+from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport, of_groups
 from thalweg.session.conditions_chart import chart_of_conditions
-from thalweg.session.explanation import NO_INTERVALS, explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
 from thalweg.session.query_settings import QuerySettings
@@ -97,7 +96,7 @@ class ContinuousQuery:
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         self._parsed = plan.query
         if origin.spark is not None:
-            self._spark_run().check()
+            SparkRun(plan, functions, self._settings(), data, self._events.append).check()
 
     @property
     def schema(self) -> pa.Schema:
@@ -106,8 +105,8 @@ class ContinuousQuery:
 
     @property
     def plan(self) -> QueryPlan:
-        """The first plan with the policy that applies now."""
-        return self._planned(self._settings().policy_name)
+        """The first plan with the policy and the limits that apply now."""
+        return self._planned(self._settings())
 
     def belongs_to(self, running: Running) -> bool:
         """Whether it is a query of the session with these running queries."""
@@ -116,19 +115,30 @@ class ContinuousQuery:
     def _settings(self) -> QuerySettings:
         return QuerySettings.in_force(self._given, self._spark)
 
-    def _planned(self, policy: str) -> QueryPlan:
-        """Return the plan for a policy. The policy sets the order that the query starts with, not its results."""
+    def _planned(self, settings: QuerySettings) -> QueryPlan:
+        """Return the plan for these settings. They decide what the query starts with, not its results."""
+        policy = settings.policy_name
         if policy not in self._plans:
             self._plans[policy] = self._placed(policy, "cheapest")
+        plan = self._plans[policy]
+        if isinstance(plan.join, WindowJoin):
+            wanted, limits = settings.join.wanted, self._limits(settings)
+            if plan.join.kept is None or (wanted, limits) != (plan.wanted, start_of(plan.join).limits):
+                self._plans[policy] = choose_kept(replace(plan, wanted=wanted), Knowledge(limits=limits))
         return self._plans[policy]
+
+    def _limits(self, settings: QuerySettings) -> Limits:
+        """Return the limits of a join where the query runs."""
+        return limits_of(settings.join.max_bytes, spark=self._spark)
 
     def _placed(self, policy: str, places: FilterPlaces) -> QueryPlan:
         """Return the plan for a policy with conditions in these places."""
         engine = "local" if self._spark is None else "spark"
         settings = self._settings()
+        known = replace(self._statistics, limits=self._limits(settings))
         return optimize(
-            self._parsed, engine, policy, self._statistics, sets_aside=settings.sets_aside, filter_places=places,
-            classify_by=self._classify_by if settings.classifies else None,
+            self._parsed, engine, policy, known, sets_aside=settings.sets_aside, filter_places=places,
+            classify_by=self._classify_by if settings.classifies else None, wanted=settings.join.wanted,
         )  # fmt: skip
 
     def explain(self) -> Explanation:
@@ -168,8 +178,7 @@ class ContinuousQuery:
         Parameters
         ----------
         k
-            The number of parts of each range, from 2 to 1000; by default `chart_parts` of the policy ``"chart"``,
-            or 10.
+            The number of parts of each range, from 2 to 1000; by default `parts` of the policy ``"chart"``, or 10.
         ranges
             The least and the largest rows per second by stream; by default, what was declared. For a query of one
             stream, ``rows_per_second`` and the shares of rows, from 0 to 1, by the text of the conditions.
@@ -209,8 +218,9 @@ class ContinuousQuery:
             raise PlanError("chart(): this query has no join of streams with windows, so it has only one plan")
         if interval is not None:
             raise PlanError(f"chart(interval={interval!r}): it is for queries of one stream; leave it out for a join")
-        estimates, settings, limit, title = self._join_estimates(plan)
-        return chart_of(title, estimates, settings, _join_report(self._parts.report()), k, ranges, limit)
+        start = start_of(plan.join)
+        counted = join_report(self._parts.report().parts)
+        return chart_of(self._title(), start.asked_chart(k, ranges), start.rates, counted)
 
     def _title(self) -> str:
         return "Query" if self.name is None else f"Query {self.name}"
@@ -220,40 +230,15 @@ class ContinuousQuery:
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
         finished = self._spark is not None and not streaming
-        report = parts.report()
-        compared = self._compared(plan, report, is_finished=finished)
-        times, intervals = self._batch_times, NO_INTERVALS
+        report, times, intervals = parts.report(), self._batch_times, NOTHING
         if times is not None:
-            intervals = batch_paragraph(times, _held_seconds(plan), self._busy)
-        return explanation(
-            plan, where, report, self.name, is_finished=finished, compared=compared, intervals=intervals,
-            sink=parts.sink,
-        )  # fmt: skip
-
-    def _compared(self, plan: QueryPlan, report: QueryReport, *, is_finished: bool) -> ComparedPlans | None:
-        """Return the comparison of the plans of its join; None if it has no join of windows. `is_finished`: it runs on
-        Spark over finished data, where plans do not change."""
-        if not isinstance(plan.join, WindowJoin):
-            return None
-        estimates, settings, memory, title = self._join_estimates(plan)
-        ran = _join_report(report)
-        return compared_plans(title, estimates.graph, settings, estimates, memory, ran, changes=not is_finished)
-
-    def _join_estimates(self, plan: QueryPlan) -> tuple[JoinEstimates, JoinSettings, int, str]:
-        """Return what is known of the join of a plan, its settings, the memory of one bucket, and a title."""
-        assert isinstance(plan.join, WindowJoin)
-        joined, settings = window_join_plan(plan.join), self._settings().join
-        estimates = estimates_of_query(joined, plan.estimates)
-        title = self._title()
-        memory = memory_of_process() // 2
-        if self._spark is not None:
-            from thalweg.runtime.spark.joins.attach import parallelism
-
-            memory = memory_share()
-            spread_by = Partitioning.by(joined.graph, joined.spread_by, joined.tables)
-            spread_by = spread_by or Partitioning.of(joined.graph, joined.tables)
-            estimates = estimates.in_buckets(spread_by, settings.buckets or parallelism(self._spark))
-        return estimates, settings, memory, title
+            intervals = batch_paragraph(choose_interval(times, self._busy, _held_seconds(plan)))
+        compared = None
+        if isinstance(plan.join, WindowJoin):  # plans do not change over finished data
+            compared = compared_plans(start_of(plan.join), changes=not finished)
+        groups = of_groups(report.groups[-1]) if report.groups else ""
+        run = QueryRun(where, finished, report.parts, groups, compared, intervals, parts.sink)
+        return explain_query(plan, run, self.name)
 
     def dataframe(self) -> Any:
         """Return the results.
@@ -324,7 +309,8 @@ class ContinuousQuery:
                 f"failed(column={column!r}): column must be a non-empty string, the name of the column for the errors"
             )
         run = self._local_run() if self._spark is None else self._spark_run()
-        run.plan = plan_of_failed(run.plan)
+        # with further columns in its windows
+        run.plan = choose_kept(plan_of_failed(run.plan), Knowledge(limits=self._limits(run.settings)))
         if column.lower() in map(str.lower, failed_columns(run.plan)):
             raise PlanError(f"there is already a column {column!r}; choose another name with failed(column=...)")
         return run.failed(column) if isinstance(run, SparkRun) else pa.Table.from_batches(list(run.failed(column)))
@@ -369,7 +355,7 @@ class ContinuousQuery:
 
     def _spark_run(self) -> SparkRun:
         settings = self._settings()
-        plan = self._planned(settings.policy_name)
+        plan = self._planned(settings)
         return SparkRun(plan, self._functions, settings, self._data, self._events.append)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -403,7 +389,7 @@ class ContinuousQuery:
     def _local_run(self) -> LocalRun:
         data = {alias: _reader(source) for alias, source in self._data.items()}
         settings = self._settings()
-        plan = self._planned(settings.policy_name)
+        plan = self._planned(settings)
         return LocalRun(plan, self._functions, settings, data, self._events.append)
 
     def operators(self, costs: virtual.Costs | Mapping[str, virtual.Costs] | None = None) -> tuple[Operator, ...]:
@@ -543,20 +529,20 @@ class ContinuousQuery:
         checkpoint: str | None,
         sink: str | None,
     ) -> StreamRun:
-        from thalweg.runtime.spark.sql.checkpoint_plan import stored_times
+        from thalweg.runtime.checkpoint_parts import TIMES
         from thalweg.runtime.spark.sql.start import AUTO, Start, automatic_trigger, checkpoint_of, start_stream
         from thalweg.runtime.spark.stream_watch import watch_batches
 
         run = self._spark_run()
         place = checkpoint_of(self._spark, checkpoint, options, path, self.name)
 
-        def made(plan: QueryPlan, buckets: int | None, sink_for: Callable[[Any], TaskSink] | None) -> Any:
-            run.plan, run.buckets = plan, buckets
+        def made(plan: QueryPlan, sink_for: Callable[[Any], TaskSink] | None) -> Any:
+            run.plan = plan
             return run.dataframe() if sink_for is None else run.files(sink_for)
 
         spark = self._spark
         if self._batch_times is None:
-            self._batch_times = (None if place is None else stored_times(spark, place)) or BatchTimes()
+            self._batch_times = (None if place is None else place.read(TIMES)) or BatchTimes()
         if trigger == AUTO:
             trigger = automatic_trigger(self._batch_times, self._busy)
         start = Start(kind, path, options, trigger, place, self.name, sink)
@@ -698,17 +684,12 @@ def _reader(source: Any) -> Callable[[], Any]:
     return batches
 
 
-def _join_report(report: QueryReport) -> JoinReport:
-    """Return the report of the join of a query; an empty one if it has not run."""
-    return next((part for _, part in report.parts if isinstance(part, JoinReport)), NOTHING_RAN)
-
-
 def _held_seconds(plan: QueryPlan) -> float:
     """Return for how long the windows of a query hold rows, in seconds: the mean over their rows if rates are known,
     otherwise over the streams; 0 without a join."""
     if not isinstance(plan.join, WindowJoin):
         return 0.0
-    known = estimates_of_query(window_join_plan(plan.join), plan.estimates)
+    known = start_of(plan.join).estimates
     rates = {alias: known.quantities.get(("rate", alias)) for alias in known.seconds}
     weights = {alias: 1.0 if None in rates.values() or rate is None else rate.value for alias, rate in rates.items()}
     total = sum(weights.values())

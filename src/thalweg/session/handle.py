@@ -19,6 +19,7 @@ from thalweg.printable import printable
 if TYPE_CHECKING:
     from thalweg.events import BatchTimed, Record
     from thalweg.report import Explanation
+    from thalweg.runtime.spark.checkpoint import Checkpoint
     from thalweg.session.adaptive_parts import QueryReport
     from thalweg.session.continuous_query import ContinuousQuery
     from thalweg.session.local_run import LocalRun
@@ -291,14 +292,15 @@ class StreamRun(_RunHandle):
     """A query on a Spark stream. ``h.streaming_query`` is Spark's StreamingQuery, for all that this class lacks."""
 
     def __init__(
-        self, query: ContinuousQuery, run: SparkRun, streaming_query: Any, checkpoint: str | None = None
+        self, query: ContinuousQuery, run: SparkRun, streaming_query: Any, checkpoint: Checkpoint | None = None
     ) -> None:
         super().__init__(query, run)
         self._spark = next(iter(run.data.values())).sparkSession
         self.streaming_query = streaming_query
         self._storing = threading.Lock()
         self._clock = SetClock()
-        self.checkpoint = checkpoint
+        self._checkpoint = checkpoint
+        self.checkpoint = None if checkpoint is None else checkpoint.folder
 
     def __repr__(self) -> str:
         return _shown(self)
@@ -356,25 +358,25 @@ class StreamRun(_RunHandle):
         if self._clock.was_set(record.at + record.seconds, time.monotonic()):
             times.clock_was_set()
         else:
-            times.add(record.start or "", at=record.at, rows=record.rows, seconds=record.seconds)
+            times.add(record.origin.start or "", at=record.at, rows=record.rows, seconds=record.seconds)
         self._plan_run.listener(record)
         count = times.batches
         if self.checkpoint is not None and count >= 4 and count & (count - 1) == 0 and count != self._stored:
-            # Spark waits for this call, so the job that stores them must not run in it
+            # Spark waits for this call, so they are not stored in it
             try:
                 start_thread(self._store_times, "thalweg micro-batch times")
             except QueryError as error:
                 warn_user(f"the times of micro-batches cannot be stored in {self.checkpoint}: {error}")
 
     def _store_times(self) -> None:
-        from thalweg.runtime.spark.sql.checkpoint_plan import store_times
+        from thalweg.runtime.checkpoint_parts import TIMES
 
         times = self._plan_run.parts.batch_times
         assert times is not None
-        assert self.checkpoint is not None
+        assert self._checkpoint is not None
         try:
             with self._storing:  # one after the other
-                store_times(self._spark, self.checkpoint, times)
+                self._checkpoint.write(TIMES, times)
                 self._stored = times.batches
         except Exception as error:
             if self.isActive:  # otherwise Spark is being stopped

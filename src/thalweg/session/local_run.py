@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from thalweg.events import Record
-from thalweg.optimizer.first_plan import estimates_of_query
+from thalweg.optimizer.joins.start_plan import start_of
 from thalweg.plan import FilterPlan
 from thalweg.plan.join_plan import is_timeless, window_join_plan
 from thalweg.plan.nodes import Filter, WindowJoin
@@ -113,8 +113,10 @@ class LocalRun:
         part = LocalPart(JoinTally(), self.listener)
         self.parts.add(node.id, part)
         wanted = JoinRows.LATE if late else JoinRows.RESULTS
-        estimates = estimates_of_query(plan, self.plan.estimates)
-        begun = JoinPass(plan, settings, *part.begin(settings), wanted, watermark, rounds, estimates, of_query=True)
+        start = start_of(node)
+        begun = JoinPass(
+            plan, settings, *part.begin(settings), lambda _: start, wanted, watermark, rounds, of_query=True
+        )  # fmt: skip
         return join_batches(begun, rows)
 
     def left_out(self, alias: str, rows: int) -> None:

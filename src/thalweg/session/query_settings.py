@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.adapt import SETTINGS, classifies
+from thalweg.adapt import classifies
 from thalweg.plan.nodes import Filter, subject
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.settings import DEAD_LETTER, FilterSettings
+from thalweg.runtime.spark.session_settings import session_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,11 @@ class QuerySettings:
     @classmethod
     def in_force(cls, given: Mapping[str, Any], spark: Any = None) -> QuerySettings:
         """Resolve the current settings. Raise a PlanError for what a filter or join of the query would refuse."""
-        join = JoinSettings.in_force(_taken_by(JoinSettings, given), spark)
-        filters = FilterSettings.in_force(_taken_by(FilterSettings, given), spark, look=False)
-        # a policy set by the configuration may not accept the profiling settings of the query, which are then left out
-        of_policy = {name: join.of_policy.get(name) for name in SETTINGS if name in given}
-        return cls(filters, join, {**given, **of_policy, "policy": join.policy, "redact": join.redact})
+        conf = session_settings(spark)
+        join = JoinSettings.in_force(_taken_by(JoinSettings, given), conf)
+        filters = FilterSettings.in_force(_taken_by(FilterSettings, given), conf, look=False)
+        in_force = {"policy": join.policy, "budget": join.budget, "redact": join.redact}
+        return cls(filters, join, {**given, **in_force})
 
     @property
     def policy_name(self) -> str:
@@ -39,7 +40,7 @@ class QuerySettings:
     @property
     def classifies(self) -> bool:
         """Whether rows of different classes can have different orders."""
-        return classifies(self.join.policy)
+        return classifies(self.join.policy.kind)
 
     @property
     def redact(self) -> bool:

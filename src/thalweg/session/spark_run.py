@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adaptive_filters import Filters
 from thalweg.adaptive_joins import Join
 from thalweg.events import Record
-from thalweg.optimizer.first_plan import estimates_of_query
+from thalweg.optimizer.joins.start_plan import StartPlan, start_of
 from thalweg.plan import FilterPlan
 from thalweg.plan.join_plan import window_join_plan
 from thalweg.plan.nodes import Filter, WindowJoin
@@ -25,6 +25,7 @@ from thalweg.session.query_settings import QuerySettings
 
 if TYPE_CHECKING:
     from thalweg.runtime.spark.filters import ChainInTask
+    from thalweg.runtime.spark.joins.attach import SparkJoinLayout
     from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.runtime.spark.sql.after_join import AfterJoin
     from thalweg.runtime.spark.sql.plan_dataframe import SparkPlan
@@ -40,7 +41,6 @@ class SparkRun:
     data: Mapping[str, Any]
     """The DataFrames by alias."""
     listener: Callable[[Record], None]
-    buckets: int | None = None
     parts: AdaptiveParts = field(default_factory=AdaptiveParts)
     _joined_chain: ChainInTask | None = None
     """The filter of joined rows, if the tasks of the join write the results."""
@@ -50,7 +50,7 @@ class SparkRun:
         from thalweg.runtime.spark.sql.requirements import demand, refuse_collations
 
         spark = next(iter(self.data.values())).sparkSession
-        demand(spark, self.plan, [alias for alias, df in self.data.items() if df.isStreaming])
+        demand(spark.conf.get, self.plan, [alias for alias, df in self.data.items() if df.isStreaming])
         refuse_collations(self.plan, self.data)
 
     def dataframe(self) -> Any:
@@ -126,8 +126,16 @@ class SparkRun:
         """Apply the join of the plan as an adaptive join. `sink_for`: returns where its tasks write the results."""
         plan = window_join_plan(node)
         plan = replace(plan, classify_by=classifiers_of_join(self.plan, plan))
-        estimates = estimates_of_query(plan, self.plan.estimates)
-        made = Join(plan, {**self.settings.given_to_join(), "buckets": self.buckets}, estimates=estimates)
+        planned = start_of(node)
+
+        def start(layout: SparkJoinLayout) -> StartPlan:
+            # Spark estimates the sizes of finished data, which may spread rows in another way than was planned
+            begun = planned.spread(layout.partitioning, layout.limits.buckets)
+            if begun is not planned:
+                self.plan = self.plan.with_join(replace(node, kept=begun))
+            return begun
+
+        made = Join(plan, {**self.settings.given_to_join(), "buckets": planned.limits.buckets})
         made.listeners.append(self.listener)
         self.parts.add(node.id, made)
-        return made.attached(frames, JoinRows.LATE if late else JoinRows.RESULTS, sink_for)
+        return made.attached(frames, JoinRows.LATE if late else JoinRows.RESULTS, sink_for, start)

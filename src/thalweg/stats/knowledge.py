@@ -22,10 +22,11 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from thalweg.plan.estimate import LIFETIME_S, Estimate
+from thalweg.plan.limits import Limits
 from thalweg.plan.relation import UserFunction
 
 
@@ -106,9 +107,11 @@ Question: TypeAlias = (
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Immutable estimates, looked up by question."""
+    """Immutable estimates, looked up by question, and the limits of the place where a query will run."""
 
     facts: Mapping[Question, Estimate] = field(default_factory=dict)
+    limits: Limits | None = None
+    """The limits of a join; None: they are not known yet."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", dict(self.facts))  # the caller may change the original
@@ -142,7 +145,7 @@ class Knowledge:
 
     def with_estimate(self, question: Question, estimate: Estimate) -> Knowledge:
         """Return a copy with this answer, whatever was known before."""
-        return Knowledge({**self.facts, question: estimate})
+        return replace(self, facts={**self.facts, question: estimate})
 
     def merged(self, other: Knowledge) -> Knowledge:
         """Return everything that either of the two knows."""
@@ -151,12 +154,12 @@ class Knowledge:
             mine = facts.get(question)
             if mine is None or not mine.is_better_than(estimate):
                 facts[question] = estimate
-        return Knowledge(facts)
+        return replace(self, facts=facts)
 
     def updated(self, other: Knowledge) -> Knowledge:
         """Return everything that either of the two knows. If both answer a question, the answer of `other` is kept,
         whatever its origin."""
-        return Knowledge({**self.facts, **other.facts})
+        return replace(self, facts={**self.facts, **other.facts})
 
     def pooled(self, other: Knowledge) -> Knowledge:
         """Return everything that either of the two knows, which must be independent of each other. If both answer a
@@ -164,11 +167,11 @@ class Knowledge:
         facts = dict(self.facts)
         for question, estimate in other.facts.items():
             facts[question] = facts[question].pooled(estimate) if question in facts else estimate
-        return Knowledge(facts)
+        return replace(self, facts=facts)
 
     def faded(self, now: float, lifetime: float = LIFETIME_S) -> Knowledge:
         """Return the same for a later time: variances grow with age (`Estimate.faded`). `now` is in seconds."""
-        return Knowledge({question: estimate.faded(now, lifetime) for question, estimate in self.facts.items()})
+        return replace(self, facts={q: estimate.faded(now, lifetime) for q, estimate in self.facts.items()})
 
 
 NOTHING_KNOWN = Knowledge()

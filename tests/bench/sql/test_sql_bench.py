@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 from bench.rounds import WrongResultError
 from bench.sql import __main__ as command
 from bench.sql import table
-from bench.sql.planning import QUERIES
+from bench.sql.queries import QUERIES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

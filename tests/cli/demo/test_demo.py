@@ -13,6 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import thalweg as tw
+from thalweg import predicate
 from thalweg.cli import app
 from thalweg.cli.demo.chain_state import ChainState
 from thalweg.cli.demo.command import run_demo
@@ -23,7 +24,6 @@ from thalweg.cli.demo.race import BatchTiming, Kept, Race
 from thalweg.cli.demo.stream_files import StreamShape
 from thalweg.cli.demo.summary import same_rows, summary
 from thalweg.errors import ThalwegError
-from thalweg.plan import predicate
 from thalweg.report import SwitchReport
 
 if TYPE_CHECKING:

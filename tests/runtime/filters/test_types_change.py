@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from thalweg import predicate
 from thalweg.adapt import Observation, ProfilingRequest, Verdict
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
 
 CALLED: list[str] = []

@@ -11,7 +11,7 @@ from thalweg.plan.join_shape import Shape
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.rebuilt_join import rebuilt
+from thalweg.runtime.joins.plan_watch import rebuilt
 
 ROWS = 60
 MULTIWAY: Shape = ("a", "b", "c")

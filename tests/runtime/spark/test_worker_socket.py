@@ -16,6 +16,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 import thalweg as tw
+from tests.runtime.joins.start_plans import start_knowing_nothing
 from tests.runtime.spark.joins.streams import files, results, rows, run, streaming
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
@@ -89,7 +90,9 @@ def operator() -> JoinProcessor:
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
     schema = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])
     binding = JoinBinding.of(plan, {"a": schema, "b": schema})
-    return JoinProcessor(JoinTask(binding, JoinSettings(), (0,), Partitioning.of(plan.graph), "join", {}))
+    settings = JoinSettings()
+    start = start_knowing_nothing(plan, settings, 1)
+    return JoinProcessor(JoinTask(binding, settings, (0,), Partitioning.of(plan.graph), "join", {}, start))
 
 
 @pytest.mark.parametrize("kind", ["lambda", "partial", "operator"])

@@ -14,7 +14,6 @@ from rich.text import Text
 
 from thalweg.cli.demo.charts import ChartStyle, column_chart, share_bar
 from thalweg.cli.demo.race import Lane, Race
-from thalweg.cli.demo.wording import moved
 from thalweg.formatting import duration, plural, rounded_percent, whole_number
 
 PLAIN, THALWEG, DRIFT, FAINT = "yellow", "cyan", "bold magenta", "bright_black"
@@ -160,3 +159,14 @@ class LiveView:
 
 def _panel(content: Group | Table | Text, title: Text, style: str, height: int | None = None) -> Panel:
     return Panel(content, title=title, title_align="left", border_style=style, box=box.ROUNDED, height=height)
+
+
+def moved(written: int, place: int) -> str:
+    """Return how far a predicate is from the position where it was written.
+
+    >>> moved(6, 1), moved(1, 3), moved(2, 2)
+    ('▲ 5', '▼ 2', '·')
+    """
+    if written == place:
+        return "·"
+    return f"▲ {written - place}" if place < written else f"▼ {place - written}"

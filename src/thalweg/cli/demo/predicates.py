@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.plan import Predicate, predicate
+from thalweg.given_predicate import predicate
+from thalweg.plan import Predicate
 
 FAILURE = re.compile(r"\b(?:ERROR|FATAL|Failed|denied|timed out)\b|HTTP/\d(?:\.\d)?\" 5\d\d ")
 ROBOT = re.compile(r"[Cc]rawler|spider|scrape|curl/|Headless|monitor|bot/|scanner")

@@ -7,15 +7,17 @@ What Thalweg learns in the warm-up is discarded; what it learns in the race is p
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import thalweg as tw
-from thalweg.cli.demo.patience import interrupts_wait
 from thalweg.cli.demo.predicates import PREDICATES
 from thalweg.cli.demo.race import BatchTiming, Kept, Race
 from thalweg.cli.demo.stream_files import FILES, StreamFiles
@@ -28,6 +30,9 @@ REPORTED_WITHIN_S = 5.0
 RACE_S = 60.0
 WHOLE_S = 100.0
 """The demo takes less than two minutes. On a slow or busy machine it uses fewer lines."""
+
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, an ordinary kill, and a closed terminal. Each stops the demo, which then removes its files."""
 
 Show = Callable[[], None]
 
@@ -134,3 +139,32 @@ def _follow(race: Race, keep: tw.Filters, batch: int) -> None:
         time.sleep(0.02)
     if latest is not None:
         race.chain.take(latest)
+
+
+@contextlib.contextmanager
+def interrupts_wait(acknowledge: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Yield a function that raises KeyboardInterrupt if a signal has arrived. Loops call it where they may stop: in the
+    middle of a call to the JVM, Ctrl-C and similar signals break the connection.
+
+    `acknowledge` is called as soon as the signal arrives, to show the user that it did.
+    """
+    pressed = threading.Event()
+
+    def check() -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # signals can be handled only in the main thread
+        yield check
+        return
+
+    def press(number: int, frame: object) -> None:
+        pressed.set()
+        acknowledge()
+
+    before = {number: signal.signal(number, press) for number in HANDLED}
+    try:
+        yield check
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

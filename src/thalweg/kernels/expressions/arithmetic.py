@@ -1,10 +1,13 @@
-"""Sums, products and quotients that raise instead of returning a wrong number, as in Spark's ANSI mode.
+"""Sums, products and quotients that raise instead of returning a wrong number, as in Spark's ANSI mode; and roots,
+powers and logarithms of doubles, with Java's results if C's differ.
 
 >>> from thalweg.plan.expression import Ref, call
 >>> x = Ref("s", "x", pa.int8())
 >>> ARITHMETIC["add"](call("add", (x, x), pa.int8()))([pa.array([100], pa.int8())] * 2, 1)
 Traceback (most recent call last):
 thalweg.errors.ExpressionError: s.x + s.x overflows TINYINT; CAST to a wider type first
+>>> ARITHMETIC["ln"](None)([pa.array([1.0, 0.0, None])], 3).to_pylist()
+[0.0, None, None]
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, arrow_of, nowhere_null, numpy_of, true_of
 from thalweg.plan.expression import Call, text_of
 from thalweg.plan.type_rules import sql_name
 
+Numbers = NDArray[np.float64]
 is_ = pa.types
 _NOT_BY_TYPE = ("floor", "ceil", "int_divide")
 """Functions whose result is BIGINT, whatever their argument is."""
@@ -111,6 +116,34 @@ def _mod(call: Call) -> Kernel:
     return kernel
 
 
+def _of_doubles(function: Callable[..., Numbers]) -> Maker:
+    def kernel(values: Sequence[Any], rows: int) -> pa.Array:
+        with np.errstate(all="ignore"):
+            return arrow_of(function(*(numpy_of(value, rows) for value in values)), pa.float64(), values)
+
+    return lambda call: kernel
+
+
+def _power(base: Numbers, exponent: Numbers) -> Numbers:
+    """Return the power as Java does: NaN for pow(1, NaN) and pow(±1, ±inf), which are 1 in C."""
+    made = np.power(base, exponent)
+    odd = (np.abs(base) == 1) & ~np.isfinite(exponent)
+    return np.where(odd, np.nan, made) if odd.any() else made
+
+
+def _ln(call: Call) -> Kernel:
+    """The natural logarithm; null if the argument is not positive."""
+
+    def kernel(values: Sequence[Any], rows: int) -> pa.Array:
+        numbers = numpy_of(values[0], rows, 1)
+        none = numbers <= 0
+        valid = nowhere_null(values, rows)
+        with np.errstate(all="ignore"):
+            return pa.array(np.log(numbers), mask=none if valid is None else none | ~valid, from_pandas=False)
+
+    return kernel
+
+
 ARITHMETIC: dict[str, Maker] = {
     "add": _checked(pc.add, pc.add_checked),
     "subtract": _checked(pc.subtract, pc.subtract_checked),
@@ -120,4 +153,8 @@ ARITHMETIC: dict[str, Maker] = {
     "divide": _divide,
     "int_divide": _int_divide,
     "mod": _mod,
+    "sqrt": _of_doubles(np.sqrt),
+    "exp": _of_doubles(np.exp),
+    "power": _of_doubles(_power),
+    "ln": _ln,
 }

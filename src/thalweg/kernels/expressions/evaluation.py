@@ -20,7 +20,6 @@ from thalweg.kernels.expressions.arithmetic import ARITHMETIC
 from thalweg.kernels.expressions.branches import BRANCHES, strict
 from thalweg.kernels.expressions.casts import CASTS
 from thalweg.kernels.expressions.comparison import COMPARISONS, EXTREMES
-from thalweg.kernels.expressions.real_functions import REAL_FUNCTIONS
 from thalweg.kernels.expressions.rounding import ROUNDING
 from thalweg.kernels.expressions.rows import ColumnOf, Datum, LazyRows, Maker, Step, called, full
 from thalweg.kernels.expressions.text import TEXT
@@ -30,7 +29,7 @@ from thalweg.plan.expression import Bound, Call, Expression, Ref, UserCall, Valu
 from thalweg.plan.relation import UserFunction
 
 KERNELS: dict[str, Maker] = {
-    **COMPARISONS, **EXTREMES, **ARITHMETIC, **REAL_FUNCTIONS, **ROUNDING, **TEXT, **TIMES, **CASTS,
+    **COMPARISONS, **EXTREMES, **ARITHMETIC, **ROUNDING, **TEXT, **TIMES, **CASTS,
 }  # fmt: skip
 """Kernels by function name. Functions that evaluate their arguments themselves are in `BRANCHES`."""
 _EVALUATE_ALL = frozenset({*EXTREMES, "same", "is_null", "concat"})

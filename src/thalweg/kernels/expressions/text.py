@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.kernels.expressions.letter_case import is_ascii, lower, upper
-from thalweg.kernels.expressions.pattern import LikePattern
 from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, arrow_of, full, nowhere_null, numpy_of
 from thalweg.kernels.expressions.text_bytes import TextBytes, ends_of, texts_of
 from thalweg.plan.expression import Call, Value
+from thalweg.plan.like_pattern import like_parts
 from thalweg.plan.re2_text import re2_text
 
 _TO_THE_END = 2**31 - 1
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_ ")
 
 
 def _substring(call: Call) -> Kernel:
@@ -129,6 +131,51 @@ def _concat(call: Call) -> Kernel:
     if not call.arguments:
         return lambda values, rows: full(pa.scalar(""), rows)
     return lambda values, rows: pc.binary_join_element_wise(*values, "", null_handling="emit_null")
+
+
+@dataclass(frozen=True)
+class LikePattern:
+    """The text to look for, and where in a value it must be: the cheapest way to match a pattern of LIKE.
+
+    >>> LikePattern.read("ab%").kind, LikePattern.read("%a\\\\%b%").kind, LikePattern.read("a_c").text
+    ('prefix', 'inside', '(?s)\\\\Aa.c\\\\z')
+    """
+
+    kind: str
+    """One of: whole, prefix, suffix, inside, regex."""
+    text: str
+
+    @staticmethod
+    def read(pattern: str, escape: str = "\\") -> LikePattern:
+        """Parse a pattern of literal characters and wildcards."""
+        parts = like_parts(pattern, escape)
+        ends = (bool(parts) and parts[0] == (True, "%"), bool(parts) and parts[-1] == (True, "%"))
+        inner = parts[ends[0] : len(parts) - ends[1]] if parts != [(True, "%")] else []
+        if not any(wild for wild, _ in inner):
+            text = "".join(letter for _, letter in inner)
+            if parts == [(True, "%")]:
+                return LikePattern("inside", "")
+            return LikePattern({(0, 0): "whole", (0, 1): "prefix", (1, 0): "suffix", (1, 1): "inside"}[ends], text)
+        made = [(".*" if letter == "%" else ".") if wild else _quoted(letter) for wild, letter in parts]
+        return LikePattern("regex", rf"(?s)\A{''.join(made)}\z")
+
+    def matches(self, texts: pa.Array) -> pa.Array:
+        """Return whether each text matches."""
+        if self.kind == "whole":
+            return pc.equal(texts, self.text)
+        if self.kind == "prefix":
+            return pc.starts_with(texts, pattern=self.text)
+        if self.kind == "suffix":
+            return pc.ends_with(texts, pattern=self.text)
+        if self.kind == "inside":
+            return pc.match_substring(texts, pattern=self.text)
+        return pc.match_substring_regex(texts, pattern=self.text)
+
+
+def _quoted(letter: str) -> str:
+    if letter in _PLAIN or not letter.isascii():
+        return letter
+    return rf"\x{ord(letter):02x}"
 
 
 TEXT: dict[str, Maker] = {

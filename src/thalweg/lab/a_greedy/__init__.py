@@ -16,7 +16,7 @@ from thalweg.lab.a_greedy import (
     figure_21,
     table_2,
 )
-from thalweg.lab.paper import Paper
+from thalweg.lab.experiment import Paper
 
 PAPER = Paper(
     name="a-greedy",

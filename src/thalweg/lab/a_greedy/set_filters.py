@@ -13,8 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import ProfileSettings
+from thalweg.given_predicate import predicate
 from thalweg.kernels import FilterChain
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 
 VALUES = 100
@@ -53,7 +54,7 @@ class SetFilters:
         for _ in range(rounds):
             self._loop.process(pa.RecordBatch.from_pydict({"e": pa.array(range(1, VALUES + 1))}))
         work = self._loop.take_work()
-        return sum(work.evaluated) / work.rows
+        return sum(work.chain.evaluated) / work.chain.rows
 
     def _probe(self, i: int, e: pa.Array) -> NDArray[np.bool_]:
         self._now += len(e)

@@ -1,8 +1,8 @@
 """Experiments of Kulkarni and Ravishankar, OM: A Tunable Framework for Optimizing Continuous Queries over Data
 Streams."""
 
+from thalweg.lab.experiment import Paper
 from thalweg.lab.om import figure_3a, figure_3b, figure_3c, figure_4a, figure_4b, section_3_1, section_3_2, section_5_4
-from thalweg.lab.paper import Paper
 
 PAPER = Paper(
     name="om",

@@ -1,6 +1,6 @@
 """Experiments of Nehme, Works, Lei, Rundensteiner and Bertino, Multi-route query processing and optimization."""
 
-from thalweg.lab.paper import Paper
+from thalweg.lab.experiment import Paper
 from thalweg.lab.query_mesh import (
     example_2,
     examples_3_4,

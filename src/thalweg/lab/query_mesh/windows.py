@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thalweg.given_predicate import predicate
 from thalweg.kernels import FilterChain
 from thalweg.lab.query_mesh.layouts import PROBES, WINDOW, Stream
-from thalweg.plan import FilterPlan, predicate
+from thalweg.plan import FilterPlan
 
 
 def bit_chain(probes: int = PROBES) -> FilterChain:

@@ -1,6 +1,6 @@
 """Experiments of Viglas and Naughton, Rate-Based Query Optimization for Streaming Information Sources, SIGMOD 2002."""
 
-from thalweg.lab.paper import Paper
+from thalweg.lab.experiment import Paper
 from thalweg.lab.rate_based import equations_2_3, figure_1, section_5_2, section_5_3, section_5_4
 
 PAPER = Paper(

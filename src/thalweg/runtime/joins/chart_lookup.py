@@ -11,27 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from thalweg.adapt.chart import ChartSettings
 from thalweg.cost.plan_chart import Dimension, Place, PlanChart
-from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.plan_chart import make_chart
 from thalweg.plan.join_shape import Shape
-from thalweg.plan.objective import objective_of
-from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.stats.decayed_mean import differs
 
 RANGE = 4.0
 """A chart that is made while the join runs reaches from 0 to this many times the present rates."""
-
-
-def chart_before_start(estimates: JoinEstimates, settings: JoinSettings, max_bytes: int) -> PlanChart | None:
-    """Return the chart of a join that follows one; None if it does not, or if too little is known to make it.
-    `max_bytes`: the limit of one bucket, if the settings have none."""
-    made = settings.profile
-    if not isinstance(made, ChartSettings) or not settings.can_change(estimates.graph) or estimates.unknown:
-        return None
-    limit = settings.max_bytes or max_bytes
-    return make_chart(estimates, objective_of(settings.objective), made.chart_parts, max_bytes=limit)
 
 
 @dataclass

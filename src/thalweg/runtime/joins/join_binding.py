@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError, PlanError, nearest, warn_user
 from thalweg.kernels.columns import can_be_gathered, plain, plain_schema, shown
-from thalweg.kernels.key_words import KeyKind, same
+from thalweg.kernels.key_words import KeyKind, hashed_classes, key_kinds, same
 from thalweg.kernels.salt import Salt
 from thalweg.kernels.window_chunks import Hashed, WordsOf
 from thalweg.kernels.window_store import ends_of
 from thalweg.optimizer.mesh.column_values import check_classified_type, kind_of
 from thalweg.plan.join_condition import typed
 from thalweg.plan.join_graph import KeyClasses
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.join_plan import JoinPlan, held_columns, widths_of
 from thalweg.plan.join_select import TIME, Column, result_name, selected
 from thalweg.plan.window import TICK_NS, length_of
 from thalweg.runtime.watermark import BEGINNING, END
@@ -33,8 +33,6 @@ Bits = NDArray[np.bool_]
 _UNITS = ("s", "ms", "us", "ns")
 MOST_KEY_CHARACTERS = 80
 """The most characters of a key that an error shows."""
-TEXT_BYTES = 24.0
-"""The assumed size of a text or a list."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,7 @@ class JoinBinding:
                     raise PlanError(
                         f"{alias}.{field.name} is {field.type}, whose rows Arrow cannot gather: cast or drop it"
                     )
-        kinds = tuple(
-            KeyKind.of([(f"{a}.{c}", schemas[a].field(c).type) for a, c in members.items()])
-            for members in graph.column_of
-        )
+        kinds = key_kinds(graph, schemas)
         for alias, *within in graph.within:
             KeyKind.of([(f"{alias}.{c}", schemas[alias].field(c).type) for c in within])
         time_type = _time_type({f"{a}.{c}": schemas[a].field(c).type for a, c in plan.times.items()})
@@ -222,10 +217,8 @@ class JoinBinding:
 
     @cached_property
     def hashed(self) -> tuple[int, ...]:
-        """The classes whose words may be equal although their values are not, so that results are checked by value:
-        hashed classes, and those that are part of a key of several columns."""
-        parts = {c for keys in self.key_sets.values() for key in keys if len(key) > 1 for c in key}
-        return tuple(c for c, kind in enumerate(self.kinds) if not kind.exact or c in parts)
+        """The classes whose words may be equal although their values are not (`hashed_classes`)."""
+        return hashed_classes(self.plan.graph, self.kinds)
 
     @cached_property
     def classifiers(self) -> Mapping[str, tuple[str, ...]]:
@@ -246,23 +239,13 @@ class JoinBinding:
 
     @cached_property
     def widths(self) -> Mapping[str, Mapping[str, float]]:
-        """The bytes per row of the columns of each window. Texts and lists are assumed to have `TEXT_BYTES`."""
-        return {alias: {field.name: _width(field.type) for field in schema} for alias, schema in self.stored.items()}
+        """The bytes per row of the columns of each window."""
+        return widths_of(self.stored)
 
     @cached_property
     def stored(self) -> Mapping[str, pa.Schema]:
-        """The columns that windows hold, by stream and table: columns of the result, and columns that are compared by
-        value after rows have been put together. Times and other keys are in the indexes."""
-        return {alias: self._stored(alias) for alias in self.plan.graph.aliases}
-
-    def _stored(self, alias: str) -> pa.Schema:
-        if self.plan.select is None:
-            return self.schemas[alias]
-        names = {column for a, column in self.columns if a == alias}
-        names |= {c for r in self.plan.residuals if not r.at_intake for a, c in r.columns if a == alias}
-        by_class = self.plan.graph.column_of
-        names |= {by_class[c][alias] for c in self.hashed if alias in by_class[c]}
-        return pa.schema([field for field in self.schemas[alias] if field.name in names])
+        """The columns that windows hold, by stream and table (`held_columns`)."""
+        return held_columns(self.plan, self.schemas, self.columns, self.hashed)
 
 
 def columns_read(plan: JoinPlan, alias: str) -> dict[str, str]:
@@ -352,10 +335,3 @@ def warn_of_tables_with_times(
 
 
 _WARNED: set[tuple[str, str]] = set()
-
-
-def _width(type_: pa.DataType) -> float:
-    try:
-        return float(type_.bit_width) / 8
-    except ValueError:  # not of fixed width
-        return TEXT_BYTES

@@ -16,6 +16,8 @@ from thalweg.plan.join_graph import JoinTree
 MOST_MATCHES = 10_000_000
 """The most results one row may have; far more than any useful query needs."""
 
+OnProbe = Callable[[Callable[[], int], str, int], None]
+"""Called with the clock, the name of the input that is probed, and the number of rows that probe it."""
 MakeChain = Callable[[JoinTree, Mapping[str, WindowStore], Callable[[], int]], ProbeChain]
 
 
@@ -73,3 +75,5 @@ class JoinOptions:
     """The number of results that are put together at a time."""
     chain: MakeChain = ProbeChain
     """Makes the probes of a multiway join. A simulation uses another one, which counts virtual time."""
+    probed: OnProbe | None = None
+    """Called before a join of two inputs probes one of them. A simulation counts virtual time there."""

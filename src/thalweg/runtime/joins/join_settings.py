@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from thalweg.adapt.chart import ChartSettings
 from thalweg.errors import PlanError
-from thalweg.optimizer.search_plans import MOST_STREAMS
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, check_shape, of_text
+from thalweg.plan.join_shape import of_text
 from thalweg.plan.objective import Objective, objective_of
+from thalweg.plan.wanted_plan import MULTIWAY, WantedPlan
 from thalweg.plan.window import Length, length_of
 from thalweg.runtime.joins.join_options import MOST_MATCHES, JoinLimits, JoinOptions
 from thalweg.runtime.settings import AdaptSettings
 
 CHART = "chart"
 """The policy that looks plans up in a chart."""
-MULTIWAY = "multiway"
-"""The plan that keeps no sub-join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +60,18 @@ class JoinSettings(AdaptSettings):
             if length is not None:
                 length_of(length, "us", name)
 
-    def shape(self, graph: JoinGraph) -> Shape | None:
-        """Return the shape of the plan, checked against the streams of a join; None: no sub-join is kept."""
-        if self.plan is None or self.plan == MULTIWAY:
-            return None
-        shape = of_text(self.plan)
-        try:
-            check_shape(shape, graph)
-        except PlanError as error:
-            raise PlanError(f"plan={self.plan!r}: {error}") from None
-        return None if all(isinstance(part, str) for part in shape) else shape
-
-    def can_change(self, graph: JoinGraph) -> bool:
-        """Whether the plan of a join can change while it runs. The one with the least memory does not depend on the
-        data enough to pay for a change."""
-        is_free = self.plan is None and self.policy_name != "static"
-        is_free = is_free and objective_of(self.objective).name != "least_memory"
-        return is_free and 3 <= len(graph.aliases) <= MOST_STREAMS
-
-    def first_shape(self, graph: JoinGraph, chosen: Shape | None) -> Shape | None:
-        """Return the plan that a join begins with: the user's, or else the one that was chosen. None: nothing is
-        kept."""
-        if self.plan is not None or chosen is None:
-            return self.shape(graph)
-        return None if all(isinstance(part, str) for part in chosen) else chosen
+    @property
+    def wanted(self) -> WantedPlan:
+        """What the plan of the join depends on."""
+        profile, parts = self.profile, None
+        if self.policy_name == CHART and isinstance(profile, ChartSettings):
+            parts = profile.parts
+        return WantedPlan(self.plan, objective_of(self.objective), self.policy_name != "static", parts)
 
     def options(
-        self, max_bytes: int, *, in_buckets: bool = False, snapshots: bool = False, chosen: bool = False
+        self, memory: int, *, in_buckets: bool = False, snapshots: bool = False, may_change: bool = False
     ) -> JoinOptions:  # fmt: skip
-        """Return the options for a loop of the join. `max_bytes`: the limit if these settings do not have one.
-        `chosen`: whether the plan can change, and is changed when kept sub-joins need too much memory."""
-        limits = JoinLimits(self.max_matches, self.max_bytes or max_bytes, in_buckets, inner=not chosen)
-        return JoinOptions(self.policy, self.profile, self.slice_rows, limits, self.redact, snapshots)
+        """Return the options for a loop of the join. `memory`: the bytes that the loop may use. `may_change`: whether
+        the plan can change, and is changed when kept sub-joins need too much memory."""
+        limits = JoinLimits(self.max_matches, memory, in_buckets, inner=not may_change)
+        return JoinOptions(self.policy.kind, self.profile, self.slice_rows, limits, self.redact, snapshots)

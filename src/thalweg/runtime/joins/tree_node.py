@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -98,9 +98,13 @@ class JoinNode(ABC):
 class BinaryNode(JoinNode):
     """A join of two inputs, by hashing or by nested loops."""
 
-    def __init__(self, shape: tuple[Shape, ...], schemas: Sequence[pa.Schema], binding: JoinBinding,
-                 method: str) -> None:  # fmt: skip
+    def __init__(
+        self, shape: tuple[Shape, ...], schemas: Sequence[pa.Schema], binding: JoinBinding, method: str,
+        probed: Callable[[str, int], None] | None = None,
+    ) -> None:  # fmt: skip
+        """`probed`: called with the input that is probed and the number of rows, before they probe it."""
         super().__init__(shape, (LEFT, RIGHT))
+        self._probed = probed
         self.classes = _classes(shape, binding.plan.graph)
         self.salt = binding.salt
         left, right = schemas
@@ -129,6 +133,8 @@ class BinaryNode(JoinNode):
         """Yield the results of rows that enter on one side, in the order of these rows. `keep`: as in `BinaryJoin`."""
         other = RIGHT if side == LEFT else LEFT
         store, last = self.join.stores[other], -1
+        if self._probed is not None and len(store):
+            self._probed(self.inputs[other], part.num_rows)
         words = self._words_of(side, part)
         for pairs in self.join.process(
             side, part.batch, key_of(words, self.salt), part.times, part.ends, keep=keep

@@ -8,7 +8,7 @@ those.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,27 +17,23 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest, warn_user
-from thalweg.events import Record
+from thalweg.events import Origin, Record
+from thalweg.events.parts import StreamCounts
 from thalweg.formatting import plural, time_span
 from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
-from thalweg.optimizer.first_plan import chosen_before_start
-from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.joins.start_plan import StartPlan
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.objective import objective_of
-from thalweg.runtime.filters.work_record import RecordOrigin
-from thalweg.runtime.joins.chart_lookup import chart_before_start
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_record import records_of, take_counters
-from thalweg.runtime.joins.join_settings import CHART, JoinSettings
+from thalweg.runtime.joins.join_record import observed, records_of, take_counters
+from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.plan_watch import plan_watch
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
 from thalweg.runtime.local.row_windows import IN_SQL
-from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.watermark import BEGINNING, END
 
@@ -118,7 +114,7 @@ class Joining(Operator):
 
     def late(self) -> int:
         """Return the number of late rows of all streams."""
-        return sum(counts.late for counts in self.loop.counts.values())
+        return sum(counts.stream.late for counts in self.loop.counts.values())
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
         """Return, by stream, the order in which the others are probed."""
@@ -133,14 +129,14 @@ class JoinPass:
     settings: JoinSettings
     run: str
     sink: Callable[[Record], None]
+    start: Callable[[JoinBinding], StartPlan]
+    """Returns the plan that the join begins with, once the columns are known."""
     wanted: JoinRows = JoinRows.RESULTS
     watermark: Callable[[int | None], None] | None = None
     """Called with the query's watermark, in ticks, after every round."""
     rounds: Mapping[str, Rounds] | None = None
     """The rounds that the streams' rows come from, with one batch per round, if conditions have dropped some rows. None
     if the rows have all the times."""
-    estimates: JoinEstimates | None = None
-    """What is known of the join before the start."""
     of_query: bool = False
     """Whether this is the join of a SQL query, for warnings: they suggest what the user can write."""
 
@@ -161,7 +157,6 @@ def _joined(
     join_pass: JoinPass, sources: dict[str, Iterator[pa.RecordBatch]], schemas: dict[str, pa.Schema]
 ) -> Iterator[pa.RecordBatch]:
     plan, settings, rounds = join_pass.plan, join_pass.settings, join_pass.rounds
-    memory = settings.max_bytes or memory_of_process() // 2
     waiting: dict[str, pa.RecordBatch] = {}
     times: dict[str, tuple[int | None, int | None]] = {}
     for alias, source in sources.items():
@@ -172,12 +167,9 @@ def _joined(
             break
     if len(schemas) < len(sources):
         return  # a stream without a batch has no columns and no rows to join
-    choice, chart = None, None
-    if join_pass.estimates is not None and settings.plan is None:
-        estimates = join_pass.estimates.with_columns(JoinBinding.of(plan, schemas, NO_SALT).widths)
-        choice = chosen_before_start(estimates, objective_of(settings.objective), memory)
-        if settings.policy_name == CHART:
-            chart = chart_before_start(estimates, settings, memory)
+    start = join_pass.start(JoinBinding.of(plan, schemas, NO_SALT))
+    start.warn_of_memory()
+    memory = start.limits.memory
 
     def made(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
         binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
@@ -187,15 +179,17 @@ def _joined(
         tables = {a: _held(join_pass, a, waiting.pop(a, None), sources.pop(a), schemas[a]) for a in plan.tables}
         with announced():
             return make_join_loop(
-                binding, settings.options(memory, chosen=settings.can_change(plan.graph)), rng=rng, tables=tables,
-                shape=settings.first_shape(plan.graph, None if choice is None else choice.chosen.shape),
+                binding, settings.options(memory, may_change=start.may_change), rng=rng, tables=tables,
+                shape=start.shape,
             )  # fmt: skip
 
     operator = Joining(made, join_pass.wanted, marked=rounds is not None)
     output = operator.set_up({a: schemas[a] for a in plan.graph.aliases}, None, np.random.default_rng(settings.seed))
     binding = operator.loop.binding
     lateness, tick_ns = binding.lateness, binding.tick_ns or 1
-    watch = None if join_pass.wanted is JoinRows.LATE else plan_watch(binding, settings, choice, memory, chart)
+    watch = None
+    if start.may_change and join_pass.wanted is not JoinRows.LATE:
+        watch = plan_watch(binding, settings, start, memory, start.chart())
     if watch is not None:
         operator.loop = watch.within_limit(operator.loop)  # tables may have been joined with each other
 
@@ -209,12 +203,12 @@ def _joined(
     lost = _LateRowCounts()
     unreported, report_at, some = 0, 1, False
 
-    record_origin = RecordOrigin(join_pass.run, None, "local", settings.policy_name)
+    origin = Origin(join_pass.run, "local", worker="local", policy=settings.policy_name)
 
     def report(*, is_last: bool = False) -> None:
         taken = take_counters(operator.loop)
-        plan = None if watch is None else watch.observe(operator.loop, taken, is_last=is_last)
-        for record in records_of(taken, record_origin, "local", plan):
+        plan = None if watch is None else watch.observe(operator.loop, observed(taken), is_last=is_last)
+        for record in records_of(taken, origin, plan):
             join_pass.sink(record)
 
     for alias in sources:
@@ -336,25 +330,23 @@ class _LateRowCounts:
     """Counts late rows by stream, over all reports of a pass."""
 
     def __init__(self) -> None:
-        self._rows: Counter[str] = Counter()
-        self._late: Counter[str] = Counter()
-        self._by: dict[str, str] = {}
+        self._rows: dict[str, StreamCounts] = defaultdict(StreamCounts)
+        self._tick_ns: int | None = None
 
     def add(self, loop: WindowedJoin) -> None:
         """Add the counters since the last report."""
+        self._tick_ns = loop.binding.tick_ns
         for alias, counts in loop.counts.items():
-            self._rows[alias] += counts.rows
-            self._late[alias] += counts.late
-            self._by[alias] = time_span(counts.most_late, loop.binding.tick_ns)
+            self._rows[alias].add(counts.stream)
 
     def sentences(self, of_query: bool) -> Iterator[str]:
         """Return a warning for each stream that lost too many rows."""
         in_join = "the stream is not in order; raise its lateness=. j.late_over(...) returns these rows"
-        for alias, late in self._late.items():
-            if late > WORTH_A_WARNING * self._rows[alias]:
+        for alias, counts in self._rows.items():
+            if counts.late > WORTH_A_WARNING * counts.rows:
                 yield (
-                    f"{late:,} of {plural(self._rows[alias], 'row')} of {alias} were late and not joined, by up to "
-                    f"{self._by[alias]}: {IN_SQL if of_query else in_join}"
+                    f"{counts.late:,} of {plural(counts.rows, 'row')} of {alias} were late and not joined, by up to "
+                    f"{time_span(counts.most_late, self._tick_ns)}: {IN_SQL if of_query else in_join}"
                 )
 
 

@@ -1,4 +1,4 @@
-"""The comparison of joins of two checkouts: a quick run of this checkout against itself, and how targets are judged."""
+"""The comparison of joins of two checkouts: a quick run of this checkout against itself, and its target."""
 
 from __future__ import annotations
 
@@ -13,51 +13,56 @@ import pytest
 pytest.importorskip("duckdb")
 pytest.importorskip("pyspark")
 
-from bench.checkout_process import AGAIN, HERE, NEW, OLD, Answer, process
+from bench import checkout_process
+from bench.checkout_process import AGAIN, HERE, LIMIT, NEW, OLD, process
 from bench.joins.spark import checkouts
-from bench.joins.spark.agenda import CHAIN_FILES, STAR_FILES
+from bench.joins.spark.agenda import AGENDA
+from bench.joins.spark.checkout_work import MAKE
 
 
 @pytest.mark.benchmark
 @pytest.mark.slow
 @pytest.mark.spark
-def test_a_quick_run_has_a_line_per_process(
+def test_a_quick_run_has_a_line_per_scenario(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two processes instead of three, because each starts a Spark."""
-    started: dict[str, Any] = {}
+    """One process instead of three, because each starts a Spark."""
+    with process("bench.joins.spark.checkout_work", HERE) as only:
 
-    @contextmanager
-    def once(module: str, checkout: Path, how: str) -> Iterator[Any]:
-        if how in started:
-            yield started[how]
-            return
-        with process(module, checkout, how) as started[how]:
-            yield started[how]
+        @contextmanager
+        def once(module: str, checkout: Path) -> Iterator[Any]:
+            yield only
 
-    monkeypatch.setattr(checkouts, "process", once)
-    assert checkouts.main([str(HERE), "--quick", "--rounds", "1", "--scenario", CHAIN_FILES]) == 0
-    _machine, *figures, target = map(json.loads, capsys.readouterr().out.splitlines())
-    assert {line["checkout"] for line in figures} == {NEW, OLD, AGAIN}
-    assert all(line["batch_ms_median"] > 0 and line["cpu_ms"] > 0 for line in figures)
-    assert (target["scenario"], target["limit"]) == (CHAIN_FILES, 1.7)
+        monkeypatch.setattr(checkout_process, "process", once)
+        assert checkouts.main([str(HERE), "--quick", "--rounds", "1", "--scenario", "chain-files"]) == 0
+    _machine, figures, target = map(json.loads, capsys.readouterr().out.splitlines())
+    assert figures["scenario"] == "chain-files"
+    for what in ("ms", "cpu_ms"):
+        assert set(figures[what]) == {NEW, OLD, AGAIN}
+        assert all(value > 0 for (value,) in figures[what].values())
+    assert figures["record_bytes"][NEW] > 0
+    assert target["limit"] == LIMIT
 
 
-def test_a_target_is_judged_beyond_the_spread_of_the_old_checkout() -> None:
-    def target(new: float) -> object:
-        answers: dict[str, list[Answer]] = {
-            NEW: [{"ms": new, "cpu_ms": 2.0}] * 3,
-            OLD: [{"ms": 180.0, "cpu_ms": 3.0}] * 3,
-            AGAIN: [{"ms": ms, "cpu_ms": 3.0} for ms in (171.0, 180.0, 198.0)],
-        }
-        *_, line = checkouts.lines(STAR_FILES, answers)
-        assert (line["value"], line["of_cpu_time"]) == (round(180 / new, 3), 1.5)
-        assert line["aa_spread"] == [0.95, 1.1]
-        return line["reached"]
+def test_the_target_is_judged_beyond_the_spread_of_the_old_checkout() -> None:
+    def runs(cpu_ms: float) -> list[dict[str, Any]]:
+        """The first batches do not count."""
+        return [{"ms": [9_000, 9_000, 180, 180], "cpu_ms": [9_000, 9_000, cpu_ms, cpu_ms], "record_bytes": 900}] * 3
 
-    assert [target(ms) for ms in (90.0, 100.0, 120.0)] == [True, None, False]
+    def verdict(new: float) -> object:
+        figures, line = checkouts.lines({"star-files": {NEW: runs(new), OLD: runs(100), AGAIN: runs(104)}})
+        assert (figures["new_over_old"], figures["aa"], figures["wall_new_over_old"]) == (new / 100, 1.04, 1.0)
+        return line["verdict"]
+
+    assert [verdict(new) for new in (101, 105, 107)] == ["reached", "undecided", "missed"]
+
+
+def test_scenarios_are_those_of_the_benchmark() -> None:
+    for name, make in MAKE.items():
+        assert make(10, name, 1).about == AGENDA[name].make(10, seed=1).about
 
 
 def test_a_folder_without_a_checkout_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert checkouts.main([str(tmp_path)]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        checkouts.main([str(tmp_path)])
     assert "src/thalweg" in capsys.readouterr().err

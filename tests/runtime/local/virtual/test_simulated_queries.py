@@ -158,6 +158,28 @@ def test_costs_are_paid_by_their_operators() -> None:
     assert (busy["filter of c"], busy["filter of b"], busy["join"]) == (10, 20, 0)
 
 
+@pytest.mark.parametrize(
+    ("plan", "probe", "busy"),
+    [
+        ("((a b) c)", 1, 2),  # b finds a, and c their result
+        ("((a b) c)", {"a": 2, "b": 5, "c": 100}, 2 + 5),  # a result of a and b costs as much as b
+        ("((a b) c d)", {"a": 2, "b": 5, "c": 1, "d": 100}, 2 + 5 + 1),
+    ],
+)
+def test_probes_of_kept_sub_joins_are_paid(plan: str, probe: Any, busy: int) -> None:
+    """A row probes nothing if a window is empty."""
+    s, names = tw.session(), plan.replace("(", "").replace(")", "").split()
+    tables = {name: timed([n], k=[1]) for n, name in enumerate(names)}
+    for name, table in tables.items():
+        s.stream(name, table, time="ts")
+    where = " AND ".join(f"a.k = {name}.k" for name in names[1:])
+    q = s.query(f"SELECT a.k AS k FROM {', '.join(names)} WHERE {where} WINDOW 1 MINUTE", plan=plan, policy="static")
+    sources = {name: Source(table, "ts") for name, table in tables.items()}
+    trace = simulate(sources, q.operators(costs={"join": Costs(probe=probe)}))
+    assert trace.rows().num_rows == 1
+    assert trace.final["join"].busy == busy
+
+
 def test_orders_change_where_predicates_become_expensive() -> None:
     count = 4000
     rows = timed(list(range(count)), x=[n % 2 for n in range(count)], y=[n // 2 % 2 for n in range(count)])

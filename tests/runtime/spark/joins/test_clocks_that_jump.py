@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.joins.dict_chunks import DictChunks
+from tests.runtime.joins.start_plans import start_knowing_nothing
 from tests.runtime.spark.joins.streams import BEGIN_US, files, ids, results, rows, streaming
 from tests.runtime.spark.waiting import wait_until
 from thalweg.events import BatchTimed
@@ -45,7 +46,11 @@ def task() -> JoinTask:
     plan = JoinPlan.of("a.k = b.k", "5 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": rows([0]).schema, "b": rows([0]).schema})
     spread = Partitioning.of(plan.graph)
-    return JoinTask(binding, JoinSettings(), (0,), spread, "join", {}, max_ahead=86_400 * 10**6, idle_after=60 * SECOND)
+    settings = JoinSettings()
+    return JoinTask(
+        binding, settings, (0,), spread, "join", {}, start_knowing_nothing(plan, settings, 1),
+        max_ahead=86_400 * 10**6, idle_after=60 * SECOND,
+    )  # fmt: skip
 
 
 class Bucket:
@@ -78,7 +83,7 @@ def test_a_clock_that_jumps_changes_no_row(year: int) -> None:
     for n, jump in enumerate(JUMPS):
         found += bucket.round(now + n * SECOND + jump, **{alias: batches[n] for alias, batches in SECONDS.items()})
     assert sorted(found) == by_hand()
-    assert all(stream.late == 0 for stream in bucket.kept.loop.intake.counts.values())
+    assert all(stream.stream.late == 0 for stream in bucket.kept.loop.intake.counts.values())
 
 
 def test_a_stream_is_let_go_soon_after_the_clock_was_set_back() -> None:
@@ -119,8 +124,9 @@ def test_a_stream_whose_clock_jumps(spark: SparkSession, tmp_path: Path, monkeyp
 
     def wrong(progress: Any) -> BatchTimed:
         record = timed(progress)
-        seen.append(record.batch)
-        jump = JUMPS[record.batch % len(JUMPS)] / 1000
+        assert record.origin.batch is not None
+        seen.append(record.origin.batch)
+        jump = JUMPS[record.origin.batch % len(JUMPS)] / 1000
         return replace(record, at=record.at + jump, seconds=record.seconds + max(jump, 0.0))
 
     seen: list[int] = []

@@ -50,7 +50,7 @@ class Scene:
             if (self._aside / path).is_dir():
                 found += [(path, how) for how in ("emptied", "deleted")]
             elif path.suffix != ".crc":
-                found += [(path, how) for how in HOWS if how != "zeros" or "state" not in path.parts]
+                found += [(path, how) for how in HOWS if how != "zeros" or path.parts[1] != "state"]
         return found
 
     def damage(self, path: Path, how: str) -> None:

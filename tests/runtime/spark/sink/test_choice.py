@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 import thalweg as tw
 from tests.runtime.spark.joins.streams import NTZ, Files, files, frame, rows
 from thalweg.report.explanation import SINK
+from thalweg.runtime.spark.checkpoint import Checkpoint
 from thalweg.runtime.spark.joins import attach
 from thalweg.runtime.spark.sink.choice import choose_sink
 from thalweg.runtime.spark.sink.request import SinkRequest
@@ -60,7 +61,7 @@ def reason(spark: SparkSession, folder: Path, obstacle: str | None = None, **giv
         "kind": "parquet",
         "path": str(folder / "o"),
         "options": {},
-        "checkpoint": str(folder / "c"),
+        "checkpoint": Checkpoint(spark, str(folder / "c")),
         "sink": None,
     }
     choice = choose_sink(spark, SinkRequest.of(**(asked | given)), obstacle)
@@ -221,8 +222,8 @@ def test_a_checkpoint_goes_on_as_it_was_begun(spark: SparkSession, tmp_path: Pat
 
 def test_a_start_that_was_killed_while_it_wrote_its_choice(spark: SparkSession, tmp_path: Path) -> None:
     s, run = session(spark, pairs(tmp_path)), places(tmp_path)
-    (tmp_path / "checkpoint").mkdir()
-    (tmp_path / "checkpoint" / "thalweg-sink").touch()
+    (tmp_path / "checkpoint" / "thalweg").mkdir(parents=True)
+    (tmp_path / "checkpoint" / "thalweg" / "sink").touch()
     s.query(PAIRS).start(**run, sink="tasks").awaitTermination()
     assert found(tmp_path) == [(0, 0), (1, 0), (1, 1), (2, 1)]
 
@@ -237,7 +238,7 @@ def test_spark_s_own_sink(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(tw.PlanError, match=r"continues with it; leave sink= out .*, or give .* a new checkpoint and a"):
         s.query(PAIRS).start(**run, sink="tasks", options={"partitionBy": "a"})
     (sentence,) = again.explain().lines(SINK)
-    assert sentence.startswith("Spark's own sink writes the results: its checkpoint has no file thalweg-sink, so")
+    assert sentence.startswith("Spark's own sink writes the results: its checkpoint has no file thalweg/sink, so")
     assert {file.parent.name for file in tmp_path.glob("out/**/*.parquet")} == {"a=0", "a=1", "a=2"}
     assert sorted(pq.read_table(tmp_path / "out")["b"].to_pylist()) == [0, 0, 1, 1]
 

@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, rows
 from tests.runtime.spark.sink.test_choice import PAIRS, found, pairs, places, session
-from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, pin_sink, pinned_sink
 
 
 def run(spark: SparkSession, streams: dict[str, Files], **given: Any) -> None:
@@ -38,55 +37,17 @@ def test_a_folder_that_a_link_names(spark: SparkSession, tmp_path: Path, by: lis
     assert {(10, 10), (20, 20)} < set(found(tmp_path))
 
 
-@pytest.mark.parametrize("content", ["hello", "[]", '{"format": 1}', '{"format": 1, "folder": 5, "partitionBy": []}'])
-def test_damaged_files_of_a_checkpoint(spark: SparkSession, tmp_path: Path, content: str) -> None:
-    (tmp_path / "thalweg-sink").write_text(content)
-    with pytest.raises(tw.CheckpointError, match=r"/thalweg-sink of the checkpoint is damaged; restore it"):
-        pinned_sink(spark, str(tmp_path))
-
-
 def test_a_checkpoint_whose_sink_was_lost(spark: SparkSession, tmp_path: Path) -> None:
     """As a disk may leave its file that lost its power. Spark's sink would write the results of a micro-batch again."""
     streams, given = pairs(tmp_path), places(tmp_path)
     run(spark, streams, **given)
     before = found(tmp_path)
-    (tmp_path / "checkpoint" / ".thalweg-sink.crc").unlink()
-    (tmp_path / "checkpoint" / "thalweg-sink").write_text("")
+    (tmp_path / "checkpoint" / "thalweg" / ".sink.crc").unlink()
+    (tmp_path / "checkpoint" / "thalweg" / "sink").write_text("")
     for sink in (None, "spark", "tasks"):
-        with pytest.raises(tw.CheckpointError, match="/thalweg-sink of the checkpoint is damaged"):
+        with pytest.raises(tw.CheckpointError, match="/thalweg/sink of the checkpoint is empty; restore it"):
             run(spark, streams, **given, sink=sink)
     assert found(tmp_path) == before
-
-
-@pytest.mark.parametrize("content", [None, "", "{", "{}"])
-def test_a_checkpoint_that_has_lost_its_id_too(spark: SparkSession, tmp_path: Path, content: str | None) -> None:
-    streams, given = pairs(tmp_path), places(tmp_path)
-    run(spark, streams, **given)
-    for name in ("thalweg-sink", ".thalweg-sink.crc", "metadata", ".metadata.crc"):
-        (tmp_path / "checkpoint" / name).unlink(missing_ok=True)
-    if content is not None:
-        (tmp_path / "checkpoint" / "metadata").write_text(content)
-    with pytest.raises(
-        tw.CheckpointError, match=f"/metadata of the checkpoint is {'missing' if content is None else 'damaged'}"
-    ):
-        run(spark, streams, **given)
-
-
-def test_a_checksum_that_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
-    sink = PinnedSink("/out", ("a",))
-    pin_sink(spark, str(tmp_path), sink)
-    assert pinned_sink(spark, str(tmp_path)) == sink
-    (tmp_path / "thalweg-sink").write_text("hello")
-    with pytest.raises(tw.CheckpointError, match="damaged"):
-        pinned_sink(spark, str(tmp_path))
-
-
-def test_a_damaged_plan_in_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
-    streams = pairs(tmp_path)
-    (tmp_path / "checkpoint" / "thalweg").mkdir(parents=True)
-    (tmp_path / "checkpoint" / "thalweg" / "part-0").write_text("{")
-    with pytest.raises(tw.CheckpointError, match=r"/thalweg of the checkpoint is damaged"):
-        run(spark, streams, **places(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import thalweg as tw
 from tests.runtime.spark.joins.streams import Files, files, rows
@@ -20,10 +18,8 @@ from tests.runtime.spark.sink.test_choice import PAIRS, configured, places, sess
 from thalweg.errors import QueryError
 from thalweg.runtime.sink.batch_commit import BatchCommit
 from thalweg.runtime.sink.sink_log import SinkLog
-from thalweg.runtime.spark.sink import pinned_results
-from thalweg.runtime.spark.sink.pinned_results import PinnedResults
 
-PINNED = "thalweg-results"
+PINNED = "thalweg/results"
 
 
 def pair(**given: Any) -> tw.Join:
@@ -93,89 +89,26 @@ def test_a_join_whose_first_commit_was_interrupted_binds_others(
 
 
 def test_other_columns_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """Also those that the state does not depend on: readers would find both in one folder."""
+    """Also those that the state does not depend on: readers would find both in one folder. A description that was lost
+    is written again."""
     streams = files(tmp_path, {alias: [rows([0], ["x"])] for alias in "ab"})
-    started(spark, pair(select=["a.k", "a.id", "b.id"]), streams, tmp_path)
-    for each in streams.values():
-        each.add(rows([1], ["x"], first_id=1))
-    with pytest.raises(
-        tw.CheckpointError,
-        match="results with the columns a_k string, a_id bigint, b_id bigint, event_time timestamp, and not with a_id "
-        "bigint, b_id bigint, event_time timestamp; start the query with the same columns",
-    ):
-        started(spark, pair(select=["a.id", "b.id"]), streams, tmp_path)
+    join, other = pair(select=["a.k", "a.id", "b.id"]), pair(select=["a.id", "b.id"])
+    said = (
+        "results with the columns a_k string, a_id bigint, b_id bigint, event_time timestamp, and not with a_id "
+        "bigint, b_id bigint, event_time timestamp; start the query with the same columns"
+    )
+    started(spark, join, streams, tmp_path)
+    for number in (1, 2):
+        for each in streams.values():
+            each.add(rows([number], ["x"], first_id=number))
+        with pytest.raises(tw.CheckpointError, match=said):
+            started(spark, other, streams, tmp_path)
+        if number == 1:
+            (tmp_path / "checkpoint" / PINNED).unlink()
+            started(spark, join, streams, tmp_path)
+            assert (tmp_path / "checkpoint" / PINNED).exists()
     started(spark, pair(select=["b.id", "a.id", "a.k"]), streams, tmp_path)  # in another order
-    assert pairs_in(tmp_path) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-
-
-COLUMNS = StructType([StructField("a", LongType()), StructField("B", StringType())])
-
-
-def described(
-    spark: SparkSession, folder: Path, join: str | None = "one join", by: Sequence[str] = ()
-) -> PinnedResults:
-    pinned = PinnedResults(spark, str(folder), join, 1_000)
-    pinned.check(COLUMNS, by, case_sensitive=False)
-    return pinned
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "", "{", "[]", "{}", '{"join": 5, "columns": [], "partitionBy": []}',
-        '{"join": "another join", "columns": [["a"]], "partitionBy": []}',
-        '{"join": "another join", "columns": [5], "partitionBy": []}',
-    ],
-)  # fmt: skip
-def test_a_damaged_description_is_written_again(spark: SparkSession, tmp_path: Path, content: str) -> None:
-    """The state has that of the join too."""
-    (tmp_path / PINNED).write_text(content)
-    described(spark, tmp_path, "a third join")
-    described(spark, tmp_path).keep()
-    described(spark, tmp_path)
-    with pytest.raises(tw.CheckpointError, match="it had 'one join'; now there is 'another join'"):
-        described(spark, tmp_path, "another join")
-
-
-def test_a_description_is_written_once_and_whole(spark: SparkSession, tmp_path: Path) -> None:
-    one = described(spark, tmp_path)
-    one.keep()
-    one.keep()
-    assert {path.name for path in tmp_path.iterdir()} == {PINNED, f".{PINNED}.crc"}
-    content = {"join": "one join", "columns": [["a", "bigint"], ["B", "string"]], "partitionBy": []}
-    assert json.loads((tmp_path / PINNED).read_text()) == content
-    text = (tmp_path / PINNED).read_text()
-    (tmp_path / PINNED).write_text(text.replace("one", "two"))  # its checksum is that of the first
-    described(spark, tmp_path).keep()
-    assert json.loads((tmp_path / PINNED).read_text()) == content
-
-
-def test_names_are_compared_as_spark_compares_them(spark: SparkSession, tmp_path: Path) -> None:
-    described(spark, tmp_path, by=["a"]).keep()
-    described(spark, tmp_path, by=["A"])
-    for columns, by in ((COLUMNS, ["A"]), (COLUMNS, []), (StructType(COLUMNS.fields[:1]), ["a"])):
-        with pytest.raises(tw.CheckpointError, match=r"a bigint, B string \(partitionBy=\['a'\]\), and not with a"):
-            PinnedResults(spark, str(tmp_path)).check(columns, by, case_sensitive=True)
-
-
-def test_a_description_that_cannot_be_read(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is no damaged one."""
-
-    def unreadable(*_: object) -> list[str]:
-        raise tw.PlanError("Permission denied")
-
-    monkeypatch.setattr(pinned_results, "lines_of", unreadable)
-    with pytest.raises(tw.PlanError, match="Permission denied"):
-        described(spark, tmp_path)
-
-
-def test_a_description_that_cannot_be_written(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    pinned = described(spark, tmp_path / "file")
-    with pytest.raises(tw.PlanError, match=rf"cannot write '{tmp_path}/file/{PINNED}': .*; free space on its disk, or"):
-        pinned.keep()
+    assert pairs_in(tmp_path) == [(a, b) for a in range(3) for b in range(3)]
 
 
 @pytest.mark.parametrize("step", ["_clean_up", "add"])
@@ -223,36 +156,12 @@ def test_a_start_without_results_binds_no_columns(spark: SparkSession, tmp_path:
         started(spark, pair(), streams, tmp_path, options={"partitionBy": ["a_k"]})
 
 
-def test_columns_that_an_earlier_version_has_not_described(spark: SparkSession, tmp_path: Path) -> None:
-    """The next commit describes them."""
-    streams = files(tmp_path, {alias: [rows([0], ["x"])] for alias in "ab"})
-    join = pair(select=["a.k", "a.id", "b.id"])
-    started(spark, join, streams, tmp_path)
-    (tmp_path / "checkpoint" / PINNED).unlink()
-    for each in streams.values():
-        each.add(rows([1], ["x"], first_id=1))
-    started(spark, join, streams, tmp_path)
-    with pytest.raises(tw.CheckpointError, match=r"with the columns a_k string, a_id .*, and not with a_id bigint"):
-        started(spark, pair(select=["a.id", "b.id"]), streams, tmp_path)
-
-
 def test_the_checkpoint_of_a_session_s_query(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {alias: [rows([0])] for alias in "ab"})
     session(spark, streams).query(PAIRS).start(**places(tmp_path)).awaitTermination(120)
     with pytest.raises(tw.CheckpointError, match=r"(?s)belongs to another query, .*SELECT a.id AS a, .*its own checkp"):
         started(spark, pair(), streams, tmp_path)
     assert json.loads((tmp_path / "checkpoint" / PINNED).read_text())["join"] is None
-
-
-def test_a_checkpoint_of_an_earlier_version_continues(spark: SparkSession, tmp_path: Path) -> None:
-    streams = files(tmp_path, {alias: [rows([0])] for alias in "ab"})
-    started(spark, pair(), streams, tmp_path)
-    (tmp_path / "checkpoint" / PINNED).unlink()
-    for each in streams.values():
-        each.add(rows([1], first_id=1))
-    started(spark, pair(), streams, tmp_path)
-    assert pairs_in(tmp_path) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert (tmp_path / "checkpoint" / PINNED).exists()
 
 
 def test_partition_columns_whose_names_differ_only_in_case(spark: SparkSession, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_spark_s_sink_continues_the_folder(spark: SparkSession, tmp_path: Path) 
     assert by_spark(spark, tmp_path / "out") == by_spark_stream(spark, tmp_path / "out") == expected
     assert counts(j, 3_000)["results"] == len(expected)  # the report counts as with Spark's sink
     before = max(int(file.name.partition(".")[0]) for file in log.glob("[0-9]*"))
-    (tmp_path / "checkpoint" / "thalweg-sink").unlink()  # otherwise it goes on as it was begun
+    (tmp_path / "checkpoint" / "thalweg" / "sink").unlink()  # otherwise it goes on as it was begun
 
     write_streams(tmp_path / "in", 3, first=4)
     query = start(spark, tmp_path, j)
@@ -66,7 +66,7 @@ def test_spark_s_sink_continues_after_an_interrupted_commit(
     expected = expected_results(tmp_path / "in")
     visible = by_duckdb(spark, tmp_path / "out")
     assert len(by_spark(spark, tmp_path / "out")) < len(visible) < len(expected)
-    (tmp_path / "checkpoint" / "thalweg-sink").unlink()
+    (tmp_path / "checkpoint" / "thalweg" / "sink").unlink()
     with pytest.raises(tw.PlanError, match="sink='tasks' is not possible"):
         run(spark, tmp_path, j, sink="tasks")
     assert by_duckdb(spark, tmp_path / "out") == visible

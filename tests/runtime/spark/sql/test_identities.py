@@ -20,12 +20,6 @@ OTHER_ORDER: dict[str, Any] = {
     for name, values in (("a", 2), ("b", 50), ("c", 4000))
 }
 """Rates that spread rows by the other class, and values that put another stream first."""
-BEGUN_BY_FORMAT_1 = (
-    '{"args": {}, "buckets": 2, "format": 1, "order": ["a", "b", "c"], "plan": "467f471534ad7176", '
-    '"query": "e5eeb10a98aa25cd", "text": "SELECT a.id AS a, b.id AS b, c.id AS c FROM a, b, c '
-    'WHERE a.k = b.k AND b.m = c.m WINDOW 5 SECONDS"}'
-)
-"""As the version before state had parts wrote it for `CHAIN`."""
 
 
 class Restarted:
@@ -52,9 +46,8 @@ class Restarted:
         assert len(expected) > 100
         return handle
 
-    def pinned(self) -> Path:
-        (found,) = (self.folder / "checkpoint" / "thalweg").glob("part-*.txt")
-        return found
+    def pinned(self, part: str) -> Path:
+        return self.folder / "checkpoint" / "thalweg" / part
 
 
 def joined(query: tw.ContinuousQuery) -> WindowJoin:
@@ -104,23 +97,6 @@ def test_a_class_chosen_by_rates_is_kept_without_them(spark: SparkSession, tmp_p
     assert "spread over buckets by b.m = c.m; a is replicated" in str(chain.go_on(again).explain())
 
 
-def test_a_checkpoint_without_a_class_was_spread_without_sizes(spark: SparkSession, tmp_path: Path) -> None:
-    chain = Restarted(spark, tmp_path)
-    chain.go_on(chain.query())
-    assert json.loads(chain.pinned().read_text())["query"] == json.loads(BEGUN_BY_FORMAT_1)["query"]
-    (chain.pinned().parent / f".{chain.pinned().name}.crc").unlink()
-    chain.pinned().write_text(BEGUN_BY_FORMAT_1 + "\n")
-    chain.streams.add()
-    assert "spread over buckets by a.k = b.k" in str(chain.go_on(chain.query(**OTHER_ORDER)).explain())
-    changed = json.loads(BEGUN_BY_FORMAT_1) | {"plan": "0123456789abcdef"}
-    chain.pinned().write_text(json.dumps(changed))
-    with pytest.raises(tw.CheckpointError, match=r"another plan.*evaluated conditions in other places"):
-        chain.query().start(**chain.run)
-    chain.pinned().write_text(json.dumps(changed | {"format": 3}))
-    with pytest.raises(tw.CheckpointError, match=r"format 3, but this version reads formats 1 to 2"):
-        chain.query().start(**chain.run)
-
-
 def test_another_condition_is_another_question(spark: SparkSession, tmp_path: Path) -> None:
     chain = Restarted(spark, tmp_path)
     text = CHAIN.replace("AND b.m", "AND odd(a.id) AND b.m")
@@ -139,10 +115,10 @@ def test_another_condition_is_another_question(spark: SparkSession, tmp_path: Pa
         r"string\. Start the query as it was started then, with the same on_error= and with functions declared",
     ):
         asked(text, safe=False).start(**chain.run)
-    found = json.loads(chain.pinned().read_text())
+    found = json.loads(chain.pinned("state").read_text())
     found["state"]["errors"] = ["a part of the future"]
-    (chain.pinned().parent / f".{chain.pinned().name}.crc").unlink()
-    chain.pinned().write_text(json.dumps(found))
+    chain.pinned(".state.crc").unlink()
+    chain.pinned("state").write_text(json.dumps(found))
     with pytest.raises(tw.CheckpointError, match=r"cannot be used: .*does not know \(errors\): a later version"):
         asked(text, safe=True).start(**chain.run)
 

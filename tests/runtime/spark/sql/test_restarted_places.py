@@ -53,7 +53,7 @@ class Restarted:
         return handle
 
     def stored(self) -> Any:
-        (file,) = (self.folder / "checkpoint" / "thalweg").glob("part-*.txt")
+        file = self.folder / "checkpoint" / "thalweg" / "state"
         return dict(json.loads(file.read_text())["state"]["conditions"])["a"]
 
 

@@ -65,20 +65,6 @@ def test_a_restart_goes_on_and_another_query_is_refused(spark: SparkSession, tmp
         other.start(**run)
 
 
-def test_a_checkpoint_of_a_query_without_a_session_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    streams = files(tmp_path, {"a": [rows([0, 3])]})
-    run: dict[str, Any] = {
-        "path": str(tmp_path / "out"),
-        "checkpoint": str(tmp_path / "checkpoint"),
-        "trigger": "availableNow",
-    }
-    plain = streams["a"].stream(spark).select("id").writeStream.trigger(availableNow=True)
-    plain.option("checkpointLocation", run["checkpoint"]).format("noop").start().awaitTermination()
-    query = on_spark(spark, streams).query("SELECT id FROM a")
-    with pytest.raises(tw.CheckpointError, match=r"started without a session.*its own checkpoint"):
-        query.start(**run)
-
-
 def test_checkpoints_of_the_spark_configuration_are_bound_too(spark: SparkSession, tmp_path: Path) -> None:
     streams = files(tmp_path, {"a": [rows([0, 3])]})
     s = on_spark(spark, streams)
@@ -148,15 +134,9 @@ def test_finished_data_are_written_once(spark: SparkSession, tmp_path: Path) -> 
     assert found(tmp_path / "out") == [(1,), (2,)]
     with pytest.raises(tw.PlanError, match="is only for Spark streams"):
         s.query("SELECT id FROM a").start(path=str(tmp_path / "again"), checkpoint=str(tmp_path / "checkpoint"))
-
-
-def test_rows_windows_are_refused_on_spark_with_the_remedy(spark: SparkSession, tmp_path: Path) -> None:
-    streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
-    s = on_spark(spark, streams)
-    with pytest.raises(tw.SqlError, match=r"line 1, column 18: a \[ROWS 5\].*use a time window"):
-        s.query("SELECT a.id FROM a [ROWS 5], b [RANGE 1 SECOND] WHERE a.k = b.k")
-    with pytest.raises(tw.SqlError, match=r"line 1, column 8: count\(DISTINCT a.k\): .*finished data"):
-        s.query("SELECT count(DISTINCT k) FROM a [RANGE 1 SECOND]")
+    s.query("SELECT id FROM a").start(format="noop").awaitTermination()
+    with pytest.raises(tw.PlanError, match=r"path=\.\.\., or format='noop'$"):
+        s.query("SELECT id FROM a").start()
 
 
 def test_spark_without_ansi_or_in_another_zone_is_told(spark: SparkSession, tmp_path: Path) -> None:
@@ -184,47 +164,6 @@ def test_a_start_that_fails_leaves_the_checkpoint_free(spark: SparkSession, tmp_
     run: dict[str, Any] = {"path": str(tmp_path / "out"), "checkpoint": checkpoint, "trigger": "availableNow"}
     on_spark(spark, streams).query("SELECT id + 1 AS id FROM a").start(**run).awaitTermination()
     assert found(tmp_path / "out") == [(1,), (2,)]
-
-
-def test_only_what_changes_the_state_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows on which a function raises that is not declared safe are kept with what it raised."""
-    streams = files(tmp_path, {"a": [rows([0, 3])], "b": [rows([1])]})
-    run: dict[str, Any] = {"format": "noop", "checkpoint": str(tmp_path / "checkpoint"), "trigger": "availableNow"}
-    text = "SELECT a.id AS a FROM a, b WHERE a.k = b.k AND ok(a.id) WINDOW 5 SECONDS"
-
-    def asked(safe: bool, lateness: str) -> tw.ContinuousQuery:
-        s = on_spark(spark, streams, a={"lateness": lateness})
-        s.function("ok", _ok, "boolean", safe=safe)
-        return s.query(text)
-
-    asked(False, "0 seconds").start(**run).awaitTermination()
-    asked(False, "9 seconds").start(**run).awaitTermination()
-    with pytest.raises(tw.CheckpointError, match=r"another plan.*safe= as they were"):
-        asked(True, "0 seconds").start(**run)
-
-
-def _ok(number: int) -> bool:
-    return number >= 0
-
-
-def test_every_part_of_a_query_is_looked_at_for_times_of_a_zone(spark: SparkSession, tmp_path: Path) -> None:
-    streams = files(tmp_path, {"a": [rows([0])], "b": [rows([0])]})
-    s = on_spark(spark, streams)
-    try:
-        spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-        for text in (
-            "SELECT hour(window_start) AS h, count(*) AS c FROM a [RANGE 1 HOUR]",
-            "SELECT count(*) AS c FROM a [RANGE 1 HOUR] HAVING hour(window_start) > 3",
-            "SELECT a.k FROM a, b WHERE hour(a.ts) = hour(b.ts) WINDOW 1 SECOND",
-            "SELECT a.k FROM a, b WHERE a.k = b.k AND (hour(a.ts) < 3 OR b.k = 1) WINDOW 1 SECOND",
-            "SELECT k FROM a WHERE ts > DATE'2026-01-01'",
-        ):
-            with pytest.raises(tw.PlanError, match=r"in the time zone Europe/Berlin.*or use TIMESTAMP_NTZ"):
-                s.query(text)
-        with pytest.raises(tw.PlanError, match=r"date_trunc.*Europe/Berlin.*'UTC'\)$"):
-            s.query("SELECT date_trunc('HOUR', ts) AS h FROM a")
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_functions_of_literals_run_on_spark(spark: SparkSession, tmp_path: Path) -> None:
@@ -276,16 +215,6 @@ def test_a_checkpoint_that_is_in_use_is_not_taken_from_a_query(spark: SparkSessi
         s.query("SELECT id FROM a").start(path=place, checkpoint=place)
 
 
-def test_a_checkpoint_tells_the_values_it_was_begun_with(spark: SparkSession, tmp_path: Path) -> None:
-    streams = files(tmp_path, {"a": [rows([0])]})
-    s = on_spark(spark, streams)
-    run: dict[str, Any] = {"format": "noop", "trigger": "availableNow", "checkpoint": str(tmp_path / "checkpoint")}
-    text = "SELECT id FROM a WHERE id > :least AND id IN (:some)"
-    s.query(text, args={"least": 3, "some": [4, 5]}).start(**run).awaitTermination()
-    with pytest.raises(tw.CheckpointError, match=r"with :least = 3, :some = \[4, 5\]"):
-        s.query(text, args={"least": 4, "some": [4, 5]}).start(**run)
-
-
 @pytest.mark.parametrize("trigger", ["10 parsecs", "-1 seconds", {"foo": 1}, 5])
 def test_a_trigger_that_is_none_is_told(spark: SparkSession, tmp_path: Path, trigger: Any) -> None:
     streams = files(tmp_path, {"a": [rows([0])]})
@@ -329,14 +258,6 @@ def test_a_watermark_that_a_stream_brings_is_what_explain_tells(spark: SparkSess
 
 def _lines(number: int) -> int:
     raise ValueError("one\n\ntwo")
-
-
-def test_finished_data_may_go_nowhere(spark: SparkSession, tmp_path: Path) -> None:
-    s = tw.session(spark)
-    s.stream("a", files(tmp_path, {"a": [rows([0, 1])]})["a"].finished(spark), time="ts")
-    s.query("SELECT id FROM a").start(format="noop").awaitTermination()
-    with pytest.raises(tw.PlanError, match=r"path=\.\.\., or format='noop'$"):
-        s.query("SELECT id FROM a").start()
 
 
 def test_a_result_without_rows_can_be_asked_about(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import thalweg as tw
 from tests.runtime.spark.waiting import wait_until
 from thalweg import PlanError
 from thalweg.events import BatchTimed
+from thalweg.runtime.checkpoint_parts import TIMES
 from thalweg.runtime.spark import stream_watch
-from thalweg.runtime.spark.sql.checkpoint_plan import stored_times
+from thalweg.runtime.spark.checkpoint import Checkpoint
 from thalweg.runtime.spark.sql.start import automatic_trigger
 from thalweg.stats.batch_time import BatchTimes
 
@@ -37,14 +38,14 @@ def test_the_second_start_takes_the_interval_of_the_first(spark: SparkSession, t
     run = q.start(**given)
     try:
         wait_until(lambda: _counted(q) >= 4, "four micro-batches are timed")
-        wait_until(lambda: stored_times(spark, checkpoint) is not None, "their times are stored")
+        wait_until(lambda: Checkpoint(spark, checkpoint).read(TIMES) is not None, "their times are stored")
     finally:
         run.stop()
     timed = [record for record in run.events() if isinstance(record, BatchTimed)]
     assert len(timed) >= 4
     assert all(record.seconds > 0 for record in timed)
     assert "micro-batches" in str(q.report())
-    stored = stored_times(spark, checkpoint)
+    stored = Checkpoint(spark, checkpoint).read(TIMES)
     assert stored is not None
     assert stored.batches >= 4
     # sizes of micro-batches may be too similar on an idle machine, so the times of the next start are given
@@ -102,24 +103,6 @@ def test_wrong_triggers_are_refused(spark: SparkSession) -> None:
     finished.stream("ticks", spark.range(3).selectExpr("id AS value", "timestamp'2026-01-01' AS ts"), time="ts")
     with pytest.raises(PlanError, match="trigger='auto' is only for Spark streams; remove it"):
         finished.query(TEXT).start(format="noop", trigger="auto")
-
-
-@pytest.mark.parametrize(
-    "stored",
-    ["", "not JSON", "[1, 2]", "{}", '{"sums": [1, 2], "arrived": 1, "passed": 1, "batches": 4}',
-     '{"sums": "abcdefg", "arrived": 1, "passed": 1, "batches": 4}',
-     '{"sums": [1, 2, 3, 4, 5, 6, NaN], "arrived": 1, "passed": 1, "batches": 4}',
-     '{"sums": [1, 2, 3, 4, 5, 6, 7], "arrived": 1, "passed": null, "batches": 4}'],
-)  # fmt: skip
-def test_times_that_cannot_be_read_are_counted_anew(spark: SparkSession, tmp_path: Path, stored: str) -> None:
-    folder = tmp_path / "thalweg-batches"
-    folder.mkdir()
-    (folder / "part-0.txt").write_text(stored)
-    if stored:
-        with pytest.warns(UserWarning, match=r"thalweg-batches cannot be read, and are counted anew"):
-            assert stored_times(spark, str(tmp_path)) is None
-    else:
-        assert stored_times(spark, str(tmp_path)) is None
 
 
 def test_a_start_that_has_ended_is_forgotten(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from thalweg.cost.operator_costs import Costs, check_costs, prices
 from thalweg.errors import PlanError, nearest
 from thalweg.kernels.salt import NO_SALT
+from thalweg.optimizer.joins.start_plan import start_of
 from thalweg.plan.filter_plan import FilterPlan
 from thalweg.plan.join_plan import end_of, is_timeless, last_rows, no_time, window_join_plan
 from thalweg.plan.nodes import Compute, Filter, Node, Scan, WindowJoin, sources_of, subject, walk_up
@@ -48,7 +49,6 @@ from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.multiway import with_priced_probes
 from thalweg.runtime.local.virtual.priced_operator import PricedOperator
 from thalweg.runtime.local.virtual.selection import priced_loops
-from thalweg.runtime.memory_share import memory_of_process
 from thalweg.runtime.redaction import called, redacted
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.watermark import BEGINNING, END
@@ -205,7 +205,8 @@ def _filter_loops(node: Filter, parts: PlanParts, costs: Costs) -> tuple[FilterP
 
 def _join_loops(node: WindowJoin, parts: PlanParts, costs: Costs) -> MakeJoinLoop:
     plan = window_join_plan(node, timeless=is_timeless(node))
-    options = parts.join_settings.options(memory_of_process() // 2)
+    start = start_of(node)
+    options = parts.join_settings.options(start.limits.memory)
     options = with_priced_probes(options, plan.graph.aliases, costs.probe)
 
     def make(schemas: Mapping[str, pa.Schema], clock: Clock | None, rng: np.random.Generator) -> WindowedJoin:
@@ -213,9 +214,7 @@ def _join_loops(node: WindowJoin, parts: PlanParts, costs: Costs) -> MakeJoinLoo
         held = {alias: _table(child, parts, rng) for alias, child in tables.items()}
         known = {**schemas, **{alias: table.schema for alias, table in held.items()}}
         binding = JoinBinding.of(plan, {alias: known[alias] for alias in plan.graph.aliases}, NO_SALT)
-        return make_join_loop(
-            binding, options, rng=rng, clock=clock, tables=held, shape=parts.join_settings.shape(binding.plan.graph)
-        )
+        return make_join_loop(binding, options, rng=rng, clock=clock, tables=held, shape=start.shape)
 
     return make
 

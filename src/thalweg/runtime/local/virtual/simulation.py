@@ -14,7 +14,7 @@ that entered its queue first is served first.
 Under the wall clock there is one server, this process: sources wait for their instants, and work takes its real time.
 
 >>> import pyarrow as pa
->>> from thalweg.plan import predicate
+>>> from thalweg import predicate
 >>> from thalweg.runtime.local.virtual import Costs, Selection, Source, regular
 >>> small = Selection("small", "numbers", predicate(lambda n: n < 3, "n", name="below_3"), costs=Costs(predicate=2))
 >>> trace = simulate({"numbers": Source(pa.table({"n": [1, 2, 3]}), regular(1))}, small)

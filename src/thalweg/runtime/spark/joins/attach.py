@@ -7,15 +7,13 @@ live as long as a task. What was done is returned on separate rows, which `obser
 
 from __future__ import annotations
 
-import os
-import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StringType, StructField, StructType
@@ -25,21 +23,19 @@ from thalweg.events import Record
 from thalweg.formatting import byte_size, plural
 from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
-from thalweg.optimizer.first_plan import chosen_before_start
-from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.joins.start_plan import StartPlan
 from thalweg.optimizer.spread_rows import IN_WINDOWS, rows_held
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.join_select import EVENT_TIME
-from thalweg.plan.objective import objective_of
+from thalweg.plan.limits import Limits
 from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.window import length_of
-from thalweg.runtime.joins.chart_lookup import chart_before_start
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing, unpacked
 from thalweg.runtime.joins.join_record import decode
-from thalweg.runtime.joins.join_settings import CHART, JoinSettings
-from thalweg.runtime.memory_share import memory_share
+from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.limits import limits_of, master_of, partitions_of
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
@@ -63,8 +59,6 @@ MOST_TABLE_BYTES, MOST_TABLE_ROWS = 256_000_000, 10_000_000
 """The limits for a table, which every worker holds, and which is sent with the task."""
 WRITTEN = "thalweg_written"
 """The name under which the progress of a query counts files, rows and bytes that tasks wrote."""
-PARALLELISM = 8
-"""The number of buckets if the configuration does not say how many tasks run at once."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,9 @@ class SparkJoinLayout:
     streaming: bool
     binding: JoinBinding
     partitioning: Partitioning
+    limits: Limits
     buckets: tuple[int, ...]
+    """The ids of the buckets."""
     partitions: int
     followed: tuple[str, ...]
     """Streams that already have a watermark."""
@@ -101,9 +97,7 @@ def lay_out(
     binding = JoinBinding.of(plan, schemas, Salt.of_seed(settings.seed))
     if streaming and not pa.types.is_timestamp(binding.time_type):
         raise PlanError("time=: the times of Spark streams must be TIMESTAMP or TIMESTAMP_NTZ; use F.timestamp_micros")
-    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-    count = settings.buckets or min(parallelism(spark), partitions)
-    partitions = partitions if streaming else count
+    limits = limits_of(settings.max_bytes, buckets=settings.buckets, spark=spark)
     sizes, unit = None if streaming else _sizes({a: frames[a] for a in plan.streams}), "bytes"
     # Spark estimates the size of a finished DataFrame, which is better than a plan made without it
     planned = Partitioning.by(plan.graph, plan.spread_by, plan.tables) if sizes is None else None
@@ -111,31 +105,29 @@ def lay_out(
         sizes, unit = rows_held(plan, known), IN_WINDOWS
     followed = [a for a, column in plan.times.items() if streaming and has_watermark(a, frames[a], column)]
     return SparkJoinLayout(
-        streaming, binding, planned or Partitioning.of(plan.graph, plan.tables, sizes, unit), bucket_ids(count),
-        partitions, tuple(followed),
+        streaming, binding, planned or Partitioning.of(plan.graph, plan.tables, sizes, unit), limits,
+        bucket_ids(limits.buckets), partitions_of(spark) if streaming else limits.buckets, tuple(followed),
     )  # fmt: skip
 
 
 def attach(
-    plan: JoinPlan,
+    layout: SparkJoinLayout,
+    start: StartPlan,
     settings: JoinSettings,
     frames: Mapping[str, DataFrame],
     sink: Callable[[Record], None],
     wanted: JoinRows = JoinRows.RESULTS,
-    known: Knowledge = NOTHING_KNOWN,
-    estimates: JoinEstimates | None = None,
     sink_for: SinkFor | None = None,
 ) -> tuple[DataFrame, ObservationFetch | None]:
-    """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed. `known`: what
-    was declared of the streams. `estimates`: what is known of the join before the start. `sink_for`: returns where
-    tasks write the results, which have these columns; then the rows of the DataFrame are the files."""
-    layout = lay_out(plan, settings, frames, known)
+    """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed. `start`: the
+    plan that the join begins with. `sink_for`: returns where tasks write the results, which have these columns; then
+    the rows of the DataFrame are the files."""
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
     plan = binding.plan
     any_df = next(iter(frames.values()))
     warn_of_another_python(any_df)
-    if _master(any_df.sparkSession).startswith("local") and not is_compiled():  # otherwise on other machines
+    if master_of(any_df.sparkSession).startswith("local") and not is_compiled():  # otherwise on other machines
         announce()
     columns_of = {alias: df.columns for alias, df in frames.items()}
     warn_of_tables_with_times(plan, columns_of, beside_streams=layout.streaming)
@@ -144,19 +136,12 @@ def attach(
         for length, unit in ((settings.max_ahead, "us"), (settings.idle_after, "ms"))
     )
     identity = uuid.uuid4().hex
-    most = settings.max_bytes or memory_share()
-    choice, chart = None, None
-    if estimates is not None and settings.plan is None:
-        estimates = estimates.with_columns(binding.widths).in_buckets(layout.partitioning, len(layout.buckets))
-        choice = chosen_before_start(estimates, objective_of(settings.objective), most)
-        # if a finished DataFrame is a table, its rate is not counted
-        if settings.policy_name == CHART and estimates.streams == plan.streams:
-            chart = chart_before_start(estimates, settings, most)
-    if choice is not None:  # workers do not need the plans that were not chosen
-        choice = replace(choice, candidates=choice.candidates[:1])
+    start.warn_of_memory()
+    # if a finished DataFrame is a table, its rate is not counted
+    chart = start.chart() if start.estimates.streams == plan.streams else None
     task = JoinTask(
-        binding, settings, layout.buckets, layout.partitioning, identity, {}, layout.followed, wanted, ahead, idle,
-        choice, chart,
+        binding, settings, layout.buckets, layout.partitioning, identity, {}, start.without_others(), layout.followed,
+        wanted, ahead, idle, chart,
     )  # fmt: skip
     columns = _columns(task, frames)
     if sink_for is not None:
@@ -264,28 +249,6 @@ def _check(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> None:
     missing = [alias for alias in aliases if alias not in frames]
     if missing:
         raise PlanError(f"there is no DataFrame for {', '.join(missing)}; add {missing[0]}=df to the call")
-
-
-def parallelism(spark: SparkSession) -> int:
-    """Return the number of tasks that run at once, according to the configuration. Spark's own count is not used: on a
-    cluster it depends on the current executors, but a checkpoint needs the same number of buckets every time."""
-
-    def configured(key: str) -> int | None:
-        found = spark.conf.get(f"spark.{key}", None)
-        return int(found) if found else None
-
-    if (parallelism := configured("default.parallelism")) is not None:
-        return parallelism
-    if found := re.match(r"local(?:\[(\d+|\*))?", _master(spark)):
-        return {None: 1, "*": os.cpu_count() or 1}.get(found[1]) or int(found[1])
-    executors, cores = configured("executor.instances"), configured("executor.cores")
-    if executors is not None and cores is not None:
-        return executors * cores
-    return configured("cores.max") or PARALLELISM
-
-
-def _master(spark: SparkSession) -> str:
-    return spark.conf.get("spark.master", None) or ""
 
 
 def _sizes(frames: Mapping[str, DataFrame]) -> Mapping[str, float] | None:

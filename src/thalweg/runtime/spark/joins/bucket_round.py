@@ -19,7 +19,7 @@ from thalweg.errors import JoinLimitError
 from thalweg.formatting import byte_size
 from thalweg.runtime.joins.join_packing import unpacked
 from thalweg.runtime.joins.join_state import ChunkStore, KeptJoin, pieces
-from thalweg.runtime.memory_share import memory_share
+from thalweg.runtime.limits import memory_share
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_frame import arrow_frame
 from thalweg.runtime.spark.joins.query_salt import spread_by

@@ -12,18 +12,20 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.cost.plan_chart import PlanChart
+from thalweg.events import PlanObserved
 from thalweg.kernels.window_store import WindowStore
-from thalweg.optimizer.choose_plan import PlanChoice
+from thalweg.optimizer.joins.start_plan import StartPlan
+from thalweg.plan.limits import Limits
 from thalweg.plan.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, take_counters
+from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, observed, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
-from thalweg.runtime.memory_share import memory_share
+from thalweg.runtime.limits import limits_of
 from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, FILE_SCHEMA, FILTER_WORK, ROWS, TaskSink, WrittenBucket
 
 FORMAT = "format 2"
@@ -37,7 +39,7 @@ class TakenWork:
     """What a bucket did between two reports."""
 
     counters: Taken
-    plan: Mapping[str, Any] | None
+    plan: PlanObserved | None
     """What was expected of the plan, and what was counted; None if it is not watched."""
 
 
@@ -53,6 +55,8 @@ class JoinTask:
     identity: str
     tables: dict[str, bytes]
     """The tables as Arrow streams."""
+    start: StartPlan
+    """The plan that the loops begin with."""
     followed: tuple[str, ...] = ()
     """The streams that use their Spark watermark."""
     wanted: JoinRows = JoinRows.RESULTS
@@ -60,12 +64,15 @@ class JoinTask:
     """In ticks; None for no limit."""
     idle_after: int | None = None
     """In milliseconds; None to wait indefinitely."""
-    choice: PlanChoice | None = None
-    """The plan that was chosen from what is known before the start; None if too little is known."""
     chart: PlanChart | None = None
     """The chart that the plan follows; None if it follows none, or if too little is known before the start."""
     sink: TaskSink | None = None
     """Where tasks write the results; None if Spark writes them."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits in this worker, which may have other memory than the driver."""
+        return limits_of(self.settings.max_bytes, buckets=len(self.buckets))
 
     @cached_property
     def query(self) -> str:
@@ -74,14 +81,13 @@ class JoinTask:
 
     def loop(self, *, snapshots: bool) -> WindowedJoin:
         """Return a new join loop."""
-        settings = self.settings
-        graph, choice = self.binding.plan.graph, self.choice
-        shape = settings.first_shape(graph, None if choice is None else choice.chosen.shape)
-        held = _TABLES.get(self.identity) if shape is None else None  # stores are those of a multiway join
-        chosen = settings.can_change(graph)
+        settings, start = self.settings, self.start
+        held = _TABLES.get(self.identity) if start.shape is None else None  # stores are those of a multiway join
+        options = settings.options(
+            self.limits.memory, in_buckets=True, snapshots=snapshots, may_change=start.may_change
+        )  # fmt: skip
         loop = make_join_loop(
-            self.binding, settings.options(memory_share(), in_buckets=True, snapshots=snapshots, chosen=chosen),
-            rng=np.random.default_rng(settings.seed), shape=shape,
+            self.binding, options, rng=np.random.default_rng(settings.seed), shape=start.shape,
             tables=held or {a: pa.ipc.open_stream(t).read_all() for a, t in self.tables.items()},
         )  # fmt: skip
         if self.tables and isinstance(loop, JoinLoop):
@@ -146,16 +152,16 @@ class JoinTask:
 
     def watch(self) -> PlanWatch | None:
         """Return a watch for one bucket; None if the plan never changes."""
-        if self.wanted is JoinRows.LATE:
+        if self.wanted is JoinRows.LATE or not self.start.may_change:
             return None
         copies = dict.fromkeys(self.partitioning.columns, len(self.buckets))
-        return plan_watch(self.binding, self.settings, self.choice, memory_share(), self.chart, copies)
+        return plan_watch(self.binding, self.settings, self.start, self.limits.memory, self.chart, copies)
 
     def taken(self, loop: WindowedJoin, watch: PlanWatch | None, *, is_last: bool = False) -> TakenWork:
         """Return what was done since the last call. The watch may choose another plan from now on, unless no rows
         follow."""
         counters = take_counters(loop)
-        return TakenWork(counters, None if watch is None else watch.observe(loop, counters, is_last=is_last))
+        return TakenWork(counters, None if watch is None else watch.observe(loop, observed(counters), is_last=is_last))
 
     def work(
         self, taken: TakenWork, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
@@ -164,13 +170,11 @@ class JoinTask:
         counters = taken.counters
         if bucket != self.buckets[0]:  # only the first bucket counts the rows that all buckets have
             counters = counted_elsewhere(counters, self.partitioning.replicated)
-        for one in counters:
-            if one["stream"] in self.binding.plan.streams:
-                one["replicated"] = one["stream"] in self.partitioning.replicated
+        for one in observed(counters):
+            if one.alias in self.binding.plan.streams:
+                one.stream.replicated = one.alias in self.partitioning.replicated
                 if kept is not None:
-                    chunks, size = kept.in_store(one["stream"])
-                    one |= {"state_chunks": chunks, "state_bytes": size, "reloaded": kept.reloaded[one["stream"]]}
-                    kept.reloaded[one["stream"]] = 0
+                    one.window.state_chunks, one.window.state_bytes = kept.in_store(one.alias)
         text = encode(counters, worker=f"bucket {self.buckets.index(bucket)}", task=task, plan=taken.plan)
         yield self.row(**{WORK: pa.array([text])})
 

@@ -37,17 +37,16 @@ from pyspark.sql.types import (
 )
 
 from thalweg.errors import CheckpointError, PlanError
+from thalweg.runtime.checkpoint_parts import FOLDER, SINK, Sink
 from thalweg.runtime.sink.batch_commit import disown_unused, forget_emptied, owner_of
 from thalweg.runtime.sink.parquet_form import CODECS
 from thalweg.runtime.sink.sink_log import NAME as LOG_NAME
 from thalweg.runtime.sink.sink_log import SinkLog
 from thalweg.runtime.sink.staged_files import remedy_of
 from thalweg.runtime.spark.joins.task_sink import NeedsSparkSinkError
-from thalweg.runtime.spark.sink.pinned_sink import NAME as PINNED
-from thalweg.runtime.spark.sink.pinned_sink import PinnedSink, is_begun, pinned_sink, refuse_lost_pin
 from thalweg.runtime.spark.sink.request import SPARK, TASKS, SinkRequest
 from thalweg.runtime.spark.sink.shared_folder import not_shared
-from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path, identity_in, running_query
+from thalweg.runtime.spark.sql.checkpoint_folders import hadoop_path, running_query
 from thalweg.runtime.spark.sql.requirements import spark_errors
 
 _PLAIN = (
@@ -84,7 +83,7 @@ class SinkChoice:
     why: str
     folder: str = ""
     """The folder of the results, if they are files on a local disk."""
-    pinned: PinnedSink | None = None
+    pinned: Sink | None = None
     """What the checkpoint was created with; None if it is new."""
 
 
@@ -92,7 +91,7 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
     """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results; None if they can. Raise an
     error if the user or the checkpoint asks for what is not possible."""
     _refuse_wrong_options(spark, request)
-    pinned = None if request.checkpoint is None else pinned_sink(spark, request.checkpoint)
+    pinned = None if request.checkpoint is None else request.checkpoint.read(SINK)
     reason = obstacle or _obstacle(spark, request)
     if pinned is not None:
         return _continued(spark, request, pinned, reason)
@@ -102,9 +101,10 @@ def choose_sink(spark: SparkSession, request: SinkRequest, obstacle: str | None)
     or_new = ""
     if reason is None:
         assert request.checkpoint is not None
-        if is_begun(spark, request.checkpoint):
+        if request.checkpoint.is_begun():
             or_new = ", or give this query a new checkpoint and a new folder"
-            reason = f"its checkpoint has no file {PINNED}, so it was created with Spark's sink, and continues with it"
+            lacks = f"{FOLDER}/{SINK.name}"
+            reason = f"its checkpoint has no file {lacks}, so it was created with Spark's sink, and continues with it"
         elif not on_one_machine(spark):  # last, because it runs a job
             reason = not_shared(spark, folder_of(spark, request))
     if reason is not None:
@@ -159,7 +159,7 @@ def _folder_on_disk(spark: SparkSession, request: SinkRequest) -> str:
                 raise
             owner = None
         if owner is None:  # an earlier version, or Spark alone, has written the results if there are any
-            is_begun_here = place is not None and is_begun(spark, place)
+            is_begun_here = place is not None and place.is_begun()
             if not is_begun_here and SinkLog(folder).latest() is not None:
                 raise other_results(request)
             return folder
@@ -167,12 +167,11 @@ def _folder_on_disk(spark: SparkSession, request: SinkRequest) -> str:
         raise PlanError(
             f"path={request.path!r} is the folder of the query {other}, which is running; give this query another one"
         )
-    if place is None or identity_in(spark, place) != owner:
+    if place is None or place.identity() != owner:
         with readable(request):
             if disown_unused(folder):
                 return folder
         raise other_results(request)
-    refuse_lost_pin(spark, place)
     return folder
 
 
@@ -207,7 +206,7 @@ def other_results(request: SinkRequest) -> PlanError:
     )
 
 
-def _continued(spark: SparkSession, request: SinkRequest, pinned: PinnedSink, reason: str | None) -> SinkChoice:
+def _continued(spark: SparkSession, request: SinkRequest, pinned: Sink, reason: str | None) -> SinkChoice:
     """Return the choice of a checkpoint whose results were written by tasks."""
     place = request.checkpoint
     if reason is not None:

@@ -14,7 +14,6 @@ from thalweg.runtime.spark.joins.task import described
 from thalweg.runtime.spark.joins.task_sink import SinkFor
 from thalweg.runtime.spark.sink.request import SinkRequest
 from thalweg.runtime.spark.sink.result_sink import ResultSink
-from thalweg.runtime.spark.sql.checkpoint_plan import refuse_query
 from thalweg.runtime.spark.sql.requirements import spark_errors
 from thalweg.runtime.spark.sql.start import AUTO, checkpoint_of, triggered
 
@@ -38,7 +37,7 @@ def start_join(
     left = dict(options)
     place = checkpoint_of(spark, checkpoint, left, path, name)
     if place is not None:
-        refuse_query(spark, place)
+        place.plan_of(None)  # refuses that of a query of a session
     join = described(layout.binding, layout.partitioning, len(layout.buckets))
     opened = ResultSink(spark, SinkRequest.of(kind, path, left, place, sink), None, join, layout.binding.tick_ns)
 

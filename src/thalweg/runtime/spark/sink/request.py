@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg.errors import PlanError
 from thalweg.runtime.sink.given_folder import given_folder
+from thalweg.runtime.spark.checkpoint import Checkpoint
 
 TASKS, SPARK = "tasks", "spark"
 
@@ -22,14 +23,14 @@ class SinkRequest:
     options: Mapping[str, Any]
     """The options of Spark's sink, without `partitionBy` and `path`."""
     partition_by: tuple[str, ...]
-    checkpoint: str | None
-    """The folder of the checkpoint; None if Spark uses a temporary one."""
+    checkpoint: Checkpoint | None
+    """None if Spark uses a temporary one."""
     asked: str | None
     """`tasks` or `spark` if the user asks for one of them."""
 
     @classmethod
     def of(
-        cls, kind: str, path: str | None, options: Mapping[str, Any], checkpoint: str | None, sink: str | None
+        cls, kind: str, path: str | None, options: Mapping[str, Any], checkpoint: Checkpoint | None, sink: str | None
     ) -> SinkRequest:
         """Check the arguments of a start."""
         if sink not in (None, TASKS, SPARK):

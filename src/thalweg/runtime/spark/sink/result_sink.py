@@ -16,6 +16,8 @@ from pyspark.sql.types import StructType
 from thalweg.errors import PlanError, warn_user
 from thalweg.formatting import plural
 from thalweg.plan.window import length_of
+from thalweg.runtime.checkpoint_parts import RESULTS, SINK, Results, Sink
+from thalweg.runtime.joins.join_state import refuse_another_join
 from thalweg.runtime.sink.batch_commit import BatchCommit, withdraw_interrupted
 from thalweg.runtime.sink.earlier_results import continue_spark, continue_tasks, refuse_old_checkpoint
 from thalweg.runtime.sink.hidden_folder import make_folders, try_to_write
@@ -38,14 +40,6 @@ from thalweg.runtime.spark.sink.choice import (
     writes_int96,
 )
 from thalweg.runtime.spark.sink.interrupted_job import recognizable_errors
-from thalweg.runtime.spark.sink.pinned_results import PinnedResults
-from thalweg.runtime.spark.sink.pinned_sink import (
-    PinnedSink,
-    is_begun,
-    pin_sink,
-    query_id,
-    unpin_sink,
-)
 from thalweg.runtime.spark.sink.request import TASKS, SinkRequest
 from thalweg.runtime.spark.sql.checkpoint_folders import newest, refuse_source_folder
 
@@ -60,12 +54,15 @@ class ResultSink:
         self, spark: SparkSession, request: SinkRequest, obstacle: str | None, join: str | None = None,
         tick_ns: int | None = None,
     ) -> None:  # fmt: skip
-        """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results. `join`, `tick_ns`: the
-        description of a join without a session, as in `PinnedResults`."""
-        self._spark, self._request = spark, request
+        """Choose who writes. `obstacle`: why the tasks of this query cannot compute its results. `join`: the
+        description of a join without a session, as its state has it, with `tick_ns` as the unit of its windows."""
+        self._spark, self._request, self._join = spark, request, join
         place = request.checkpoint
-        of_checkpoint = place is not None and hasattr(spark, "_jvm")  # otherwise Spark's sink writes
-        self._results = PinnedResults(spark, str(place), join, tick_ns) if of_checkpoint else None
+        self._begun = None
+        if place is not None and hasattr(spark, "_jvm"):  # otherwise Spark's sink writes
+            self._begun = place.read(RESULTS)
+        if self._begun is not None and join is not None and self._begun.join not in (None, join):
+            refuse_another_join(str(self._begun.join), join, tick_ns)
         self.choice: SinkChoice = choose_sink(spark, request, obstacle)
 
     def writer(
@@ -80,13 +77,15 @@ class ResultSink:
             columns, compute = after(joined)
             if compute is not None:
                 refuse_unknown_types(joined)  # conditions and expressions would see other values than in Spark
-            forms.append(self._form(columns))
-            assert self._results is not None
-            sensitive = self._is_case_sensitive()
-            self._results.check(columns, self._request.partition_by, case_sensitive=sensitive)
-            return TaskSink(forms[-1], compute)
+            form = self._form(columns)
+            names = tuple((field.name, field.dataType.simpleString()) for field in columns)
+            results = Results(self._join, names, self._request.partition_by)
+            if self._begun is not None:
+                self._begun.refuse_other(str(self._request.checkpoint), results, case_sensitive=self._case_sensitive())
+            found.append((form, results))
+            return TaskSink(form, compute)
 
-        forms: list[ParquetForm] = []
+        found: list[tuple[ParquetForm, Results]] = []
         if self.choice.by_tasks:
             try:
                 files = made(sink_for)
@@ -97,7 +96,7 @@ class ResultSink:
                 self.choice = replace(self.choice, by_tasks=False, why=str(error))
             else:
                 self._refuse_source_folder(files)
-                return self._committing(files, forms[-1])
+                return self._committing(files, *found[-1])
         results = made(None)
         self._refuse_source_folder(results)
         request = self._resolved(results.columns)
@@ -113,25 +112,27 @@ class ResultSink:
 
     def _checkpointed(self, writer: Any) -> Any:
         place = self._request.checkpoint
-        return writer if place is None else writer.option("checkpointLocation", place)
+        return writer if place is None else writer.option("checkpointLocation", place.folder)
 
-    def _committing(self, files: DataFrame, form: ParquetForm) -> Any:
+    def _committing(self, files: DataFrame, form: ParquetForm, results: Results) -> Any:
         commit = BatchCommit(self.choice.folder, _log_settings(self._spark), self._batches()[0])
-        place, results = self._request.checkpoint, self._results
+        place = self._request.checkpoint
         assert place is not None, "tasks write only with a checkpoint"
-        assert results is not None
         query: list[str] = []
 
         def batch_ended(df: DataFrame, batch: int) -> None:
             with recognizable_errors():  # only rows of the successful attempt of each task arrive
                 found = [StagedFile.from_json(row[0]) for row in df.select(FILE).collect()]
-                query[:] = query or [query_id(self._spark, place)]
+                query[:] = query or [str(place.identity())]
             is_first = not found and commit.is_first()
             if is_first:  # so that readers find columns, as in files of Spark's sink
                 found = StagedFiles(form, query[0], batch, 0).close(also_empty=True)
-            if found or is_first:
+            # only before results become visible: their tasks have succeeded, so the state is that of this query, and
+            # not of another one that was started with the same checkpoint and has no results
+            if self._begun is None and (found or is_first):
                 with recognizable_errors():
-                    results.keep()
+                    place.write(RESULTS, results)
+                self._begun = results
             commit.commit(query[0], batch, found)
 
         return self._checkpointed(files.writeStream.foreachBatch(batch_ended).outputMode("append"))
@@ -154,10 +155,10 @@ class ResultSink:
         )  # fmt: skip
 
     def _resolved(self, columns: Sequence[str]) -> SinkRequest:
-        self._request = self._request.resolved(columns, case_sensitive=self._is_case_sensitive())
+        self._request = self._request.resolved(columns, case_sensitive=self._case_sensitive())
         return self._request
 
-    def _is_case_sensitive(self) -> bool:
+    def _case_sensitive(self) -> bool:
         return is_on(self._spark, "spark.sql.caseSensitive", default="false")
 
     @contextmanager
@@ -169,21 +170,21 @@ class ResultSink:
             yield
             return
         assert place is not None
-        sink = PinnedSink(choice.folder, self._request.partition_by)
+        sink = Sink(choice.folder, self._request.partition_by)
         if choice.pinned is not None:
             if choice.pinned != sink:  # there were no results yet
-                pin_sink(self._spark, place, sink, replaces=True)
+                place.write(SINK, sink)
             yield
             return
         with readable(self._request):
             os.makedirs(choice.folder, exist_ok=True)
             try_to_write(choice.folder)
             make_folders(choice.folder, LOG)  # from now on Spark's readers do not list the files
-        pin_sink(self._spark, place, sink)
+        place.create(SINK, sink)
         try:
             yield
         except Exception:  # not if the user interrupts, when the query may run already
-            unpin_sink(self._spark, place)
+            place.remove(SINK)
             raise
 
     def start(self, writer: Any) -> Any:
@@ -193,7 +194,7 @@ class ResultSink:
             self._continue(folder)
         elif path is not None and self._request.kind.lower() in FILE_FORMATS and hasattr(self._spark, "_jvm"):
             place = self._request.checkpoint  # on Connect, Spark shows no files of its log
-            is_new = place is None or not is_begun(self._spark, place)
+            is_new = place is None or not place.is_begun()
             if is_new and newest(self._spark, f"{path.rstrip('/')}/{LOG}") is not None:
                 raise other_results(self._request)
         query = writer.start() if self.choice.by_tasks or path is None else writer.start(path)
@@ -217,17 +218,15 @@ class ResultSink:
             elif planned is None:
                 refuse_old_checkpoint(log, folder, planned)
             else:
-                query = query_id(self._spark, str(self._request.checkpoint))
+                assert self._request.checkpoint is not None
+                query = str(self._request.checkpoint.identity())
                 if files := continue_tasks(log, folder, query, planned, committed):
                     warn_user(f"{folder}/{LOG} was missing, and was written anew from {plural(files, 'file')} there")
 
     def _batches(self) -> tuple[int | None, int | None]:
         """Return the last micro-batch of the checkpoint that was planned, and the last one that was committed."""
         place = self._request.checkpoint
-        if place is None:
-            return None, None
-        planned, committed = (newest(self._spark, f"{place.rstrip('/')}/{name}") for name in ("offsets", "commits"))
-        return planned, committed
+        return (None, None) if place is None else place.batches()
 
     def sentences(self, buckets: int, trigger: str | Mapping[str, Any] | None) -> tuple[str, ...]:
         """Return who writes the results and why, and how many files there will be."""

@@ -11,8 +11,8 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from thalweg.runtime.limits import parallelism
 from thalweg.runtime.sink.hidden_folder import HIDDEN, PROBE
-from thalweg.runtime.spark.joins.attach import parallelism
 
 TRIES_PER_TASK = 2
 """The number of tries per task that runs at once, so that most executors take part. If an executor without the folder

@@ -7,11 +7,10 @@ the working directory of the server is not known: a relative and an absolute pat
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,10 +19,10 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from thalweg.errors import CheckpointError, PlanError
-from thalweg.runtime.sink.staged_files import is_query_id
+from thalweg.runtime.checkpoint_parts import FOLDER, damaged
 from thalweg.runtime.spark.sink.interrupted_job import is_interruption
 
-USED = ("commits", "offsets", "sources", "state", "thalweg")
+USED = ("commits", "offsets", "sources", "state", FOLDER)
 """The folders of a checkpoint without which a query cannot continue."""
 
 
@@ -114,7 +113,7 @@ def forbidden(folder: str) -> str | None:
     """Return why this user may not read and write a checkpoint and the folders of Spark in it; None if it is possible,
     or if the checkpoint does not exist. Other folders may be of others, such as `lost+found` on a disk of its own."""
     try:
-        found = sorted({entry.name for entry in os.scandir(folder)}.intersection(USED))
+        found = sorted({entry.name for entry in os.scandir(folder) if entry.is_dir()}.intersection(USED))
         for place in (folder, *(os.path.join(folder, name) for name in found)):
             os.listdir(place)
             if not os.access(place, os.R_OK | os.W_OK | os.X_OK):
@@ -124,32 +123,6 @@ def forbidden(folder: str) -> str | None:
     except OSError as error:
         return f"{error.filename}: {error.strerror}"
     return None
-
-
-def query_at(spark: SparkSession, checkpoint: str) -> str | None:
-    """Return the name or id of the query that is running with this checkpoint, in any session. The checkpoint has
-    the id of its query, so no paths are compared. None if this Spark session knows of no such query."""
-    identity = identity_in(spark, checkpoint)
-    return None if identity is None else running_query(spark, identity)
-
-
-def identity_in(spark: SparkSession, checkpoint: str) -> str | None:
-    """Return the id of the query that a checkpoint belongs to; None if it was never used. Raise a CheckpointError if
-    the file with the id is damaged or lost."""
-    path = f"{checkpoint.rstrip('/')}/metadata"
-    hint = ' (it is {"id":"..."} with the id that the file .thalweg/query in the folder of the results has)'
-    lines = lines_of(spark, path)
-    if lines is None:
-        if newest(spark, f"{checkpoint.rstrip('/')}/offsets") is not None:
-            raise damaged(path, "is missing", hint)
-        return None
-    try:
-        match json.loads("\n".join(lines)):
-            case {"id": str(found)} if is_query_id(found):
-                return found
-    except ValueError:
-        pass
-    raise damaged(path, hint=hint)
 
 
 def running_query(spark: SparkSession, identity: str) -> str | None:
@@ -167,16 +140,16 @@ def running_query(spark: SparkSession, identity: str) -> str | None:
     return None
 
 
-def lines_of(spark: SparkSession, path: str) -> list[str] | None:
-    """Return the lines of a file, or of the files in a folder; None if it does not exist."""
+def text_in(spark: SparkSession, path: str) -> str | None:
+    """Return the text of a file, or of the files in a folder; None if it does not exist."""
     if not hasattr(spark, "_jvm"):
         with file_errors(path):
-            found = _on_connect(spark.read.text(path))
-            return None if found is None else [row[0] for row in found]
+            found = _on_connect(spark.read.text(path).collect)
+            return None if found is None else "\n".join(row[0] for row in found)
     # without a Spark job, and without interpreting [ and { in a path as patterns
     jvm: Any = spark._jvm
     place, files = opened_path(spark, path)
-    lines: list[str] = []
+    texts: list[str] = []
     with file_errors(path):
         if not files.exists(place):
             return None
@@ -184,11 +157,10 @@ def lines_of(spark: SparkSession, path: str) -> list[str] | None:
             if status.isFile() and not re.match(r"[_.]", status.getPath().getName()):
                 opened = files.open(status.getPath())
                 try:
-                    text = str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).rstrip("\n")
-                    lines += text.split("\n") if text else []
+                    texts.append(str(jvm.org.apache.commons.io.IOUtils.toString(opened, "UTF-8")).rstrip("\n"))
                 finally:
                     opened.close()
-    return lines
+    return "\n".join(filter(None, texts))
 
 
 def size_of(spark: SparkSession, path: str) -> int:
@@ -205,44 +177,28 @@ def newest(spark: SparkSession, folder: str) -> int | None:
 
 def numbered(spark: SparkSession, folder: str) -> dict[int, str]:
     """Return the names of the files in a folder of numbered files. A compact file replaces the other of its number."""
+    names = sorted(path.rpartition("/")[2] for path in files_in(spark, folder))
+    return {int(name.split(".")[0]): name for name in names if re.fullmatch(r"\d+(\.compact)?", name)}
+
+
+def files_in(spark: SparkSession, folder: str) -> list[str]:
+    """Return the paths of the files in a folder, or that of a file."""
     with file_errors(folder):
-        if hasattr(spark, "_jvm"):
-            place, files = opened_path(spark, folder)
-            found = files.listStatus(place) if files.exists(place) else ()
-            names = [str(status.getPath().getName()) for status in found]
-        else:
-            paths = _on_connect(spark.read.format("binaryFile").load(folder).select("path"))
-            names = [row[0].rpartition("/")[2] for row in paths or ()]
-    return {int(name.split(".")[0]): name for name in sorted(names) if re.fullmatch(r"\d+(\.compact)?", name)}
+        if not hasattr(spark, "_jvm"):
+            return _on_connect(spark.read.format("binaryFile").load(folder).inputFiles) or []
+        place, files = opened_path(spark, folder)
+        found = files.listStatus(place) if files.exists(place) else ()
+        return [str(status.getPath()) for status in found if status.isFile()]
 
 
-def _on_connect(df: DataFrame) -> list[Any] | None:
-    """Return the rows of files; None if they do not exist."""
+def _on_connect(read: Callable[[], list[Any]]) -> list[Any] | None:
+    """Return what is read of files; None if they do not exist."""
     try:
-        return df.collect()
+        return read()
     except AnalysisException as error:
         if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) == "PATH_NOT_FOUND":
             return None
         raise
-
-
-def parsed(path: str, text: str) -> dict[str, Any]:
-    """Return the JSON object in a file of a checkpoint. Raise a CheckpointError if the file is damaged."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise damaged(path)
-    return found
-
-
-def damaged(path: str, what: str = "is damaged", hint: str = "") -> CheckpointError:
-    """Return the error for a file of a checkpoint that cannot be understood. `hint`: how to restore it."""
-    return CheckpointError(
-        f"the file {path} of the checkpoint {what}; restore it{hint}, or start the query with a new checkpoint and a "
-        "new folder for its results"
-    )
 
 
 def opened_path(spark: SparkSession, path: str) -> tuple[Any, Any]:

@@ -11,7 +11,8 @@ import re
 
 from pyspark.sql import SparkSession
 
-from thalweg.runtime.spark.sql.checkpoint_folders import damaged, lines_of, newest, numbered, parsed, size_of
+from thalweg.runtime.checkpoint_parts import damaged, parsed
+from thalweg.runtime.spark.sql.checkpoint_folders import newest, numbered, size_of, text_in
 
 MOST_BYTES = 4_000_000
 """The largest log of a source that is read, of about 30,000 files."""
@@ -49,9 +50,10 @@ def _file_offsets(spark: SparkSession, path: str) -> dict[int, int]:
 
 def _lines(spark: SparkSession, path: str) -> list[str]:
     """Return the lines of a file, which has a version and JSON objects. Raise a CheckpointError if it is damaged."""
-    lines = lines_of(spark, path)
-    if lines is None:
+    text = text_in(spark, path)
+    if text is None:
         raise damaged(path, "is missing")
+    lines = text.split("\n")
     if len(lines) < 2 or not re.fullmatch(r"v\d+", lines[0]):
         raise damaged(path)
     for line in lines[1:]:

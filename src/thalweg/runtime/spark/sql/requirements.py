@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from thalweg.errors import PlanError
 from thalweg.plan.expression import Call, Expression, Ref, text_of, walk
@@ -23,9 +23,9 @@ _IN_A_ZONE = frozenset(
 """The functions of a TIMESTAMP that depend on the time zone of the session."""
 
 
-def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> None:
-    """Raise a PlanError for what would have other results than without Spark, or none. `streaming` are the sources with
-    streaming DataFrames."""
+def demand(setting: Callable[[str, str], str | None], plan: QueryPlan, streaming: Collection[str]) -> None:
+    """Raise a PlanError for what would have other results than without Spark, or none. `setting` returns a setting of
+    Spark, or a default. `streaming` are the sources with streaming DataFrames."""
     text = SourceText(plan.query.text)
     if streaming:
         refuse_on_streams(plan)
@@ -37,12 +37,12 @@ def demand(spark: SparkSession, plan: QueryPlan, streaming: Collection[str]) -> 
                     "would use it as a table and ignore its window. Read it with spark.readStream, or register it with "
                     f"s.table({source.relation.name!r}, df) if its rows should join with rows of any time",
                 )
-    if (spark.conf.get("spark.sql.ansi.enabled", "true") or "true").lower() != "true":
+    if (setting("spark.sql.ansi.enabled", "true") or "true").lower() != "true":
         raise PlanError(
             "spark.sql.ansi.enabled is false, so an overflow would give a wrong number instead of an error; "
             "spark.conf.set('spark.sql.ansi.enabled', True)"
         )
-    zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
+    zone = setting("spark.sql.session.timeZone", "UTC") or "UTC"
     if zone not in ("UTC", "Etc/UTC", "Z", "GMT", "+00:00"):
         for expression in _expressions(plan):
             for part in walk(expression):

@@ -11,23 +11,25 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError
+from thalweg.optimizer.choose_kept import choose_kept
 from thalweg.optimizer.choose_order import with_order
-from thalweg.optimizer.trigger_interval import interval_to_try, shortest_interval
+from thalweg.optimizer.joins.start_plan import start_of
+from thalweg.optimizer.trigger_interval import choose_interval
 from thalweg.plan.nodes import SpreadBy, WindowJoin
 from thalweg.plan.plan_state import PlanState
 from thalweg.plan.query import Query
 from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.runtime.checkpoint_parts import QUESTION, STATE, Question, StoredPlan, refuse_another_plan
 from thalweg.runtime.sink.given_folder import given_folder
-from thalweg.runtime.spark.joins.attach import parallelism
+from thalweg.runtime.spark.checkpoint import Checkpoint
 from thalweg.runtime.spark.joins.task_sink import SinkFor
-from thalweg.runtime.spark.sink.pinned_sink import is_begun
 from thalweg.runtime.spark.sink.request import SinkRequest, refuse_wrong_names
 from thalweg.runtime.spark.sink.result_sink import ResultSink
 from thalweg.runtime.spark.sql.after_join import AfterJoin, computed_in_tasks, obstacle
-from thalweg.runtime.spark.sql.checkpoint_folders import query_at, refuse_forbidden, refuse_one_folder
+from thalweg.runtime.spark.sql.checkpoint_folders import refuse_forbidden, refuse_one_folder, running_query
 from thalweg.runtime.spark.sql.checkpoint_logs import refuse_damaged_logs
-from thalweg.runtime.spark.sql.checkpoint_plan import CheckpointPlan, content_of, filter_places, pin, pinned, unpin
 from thalweg.runtime.spark.sql.requirements import spark_errors
+from thalweg.stats import Knowledge
 from thalweg.stats.batch_time import BatchTimes
 
 
@@ -40,8 +42,8 @@ class Start:
     path: str | None
     options: Mapping[str, str]
     trigger: str | Mapping[str, Any] | None
-    checkpoint: str | None
-    """The folder of the checkpoint; None if Spark uses a temporary one."""
+    checkpoint: Checkpoint | None
+    """None if Spark uses a temporary one."""
     name: str | None
     """The name of the query, if it has one."""
     sink: str | None = None
@@ -52,7 +54,7 @@ def start_stream(
     spark: SparkSession,
     plan: QueryPlan,
     placed: Callable[[FilterPlaces], QueryPlan],
-    made: Callable[[QueryPlan, int | None, SinkFor | None], DataFrame],
+    made: Callable[[QueryPlan, SinkFor | None], DataFrame],
     after: Callable[[QueryPlan, StructType], AfterJoin],
     parsed: Query,
     args: Mapping[str, str],
@@ -60,24 +62,24 @@ def start_stream(
 ) -> tuple[StreamingQuery, tuple[str, ...]]:
     """Start a query on Spark. Return it, and sentences about who writes its results.
 
-    `placed` returns the plan with conditions in other places, and `made` the DataFrame of a plan, joined in a number of
-    buckets, or that of the files that its tasks write. `after` returns what tasks do with joined rows of these columns
-    before they write them. Choices of the plan that affect its state are taken from the checkpoint. `parsed` is the
-    query as written, with the values of its parameters in `args`.
+    `placed` returns the plan with conditions in other places, and `made` the DataFrame of a plan, or that of the files
+    that its tasks write. `after` returns what tasks do with joined rows of these columns before they write them.
+    Choices of the plan that affect its state are taken from the checkpoint. `parsed` is the query as written, with the
+    values of its parameters in `args`.
     """
     place = start.checkpoint
-    begun, buckets = None, None
+    begun = None
     if place is not None:
-        found = content_of(spark, place, parsed, args)
-        places = None if found is None else filter_places(found)
-        if places is not None and places != dict(plan.state.conditions):
+        question = Question(parsed.question, parsed.text, args)
+        begun = place.plan_of(question)
+        places = {} if begun is None else dict(begun.state.conditions)
+        if places and places != dict(plan.state.conditions):
             plan = placed(places)
-        buckets = _buckets(spark) if isinstance(plan.join, WindowJoin) else None
         order = () if plan.join is None else plan.join.order
-        mine = CheckpointPlan(parsed.question, parsed.text, args, PlanState.of(plan, buckets), order)
-        begun = None if found is None else pinned(found, place, mine, plan)
+        mine = StoredPlan(PlanState.of(plan, _buckets(plan)), order)
         if begun is not None:
-            plan, buckets = _as_begun(plan, begun), begun.state.buckets
+            refuse_another_plan(place.folder, begun, mine)
+            plan = _as_begun(plan, begun)
     sink = ResultSink(spark, SinkRequest.of(start.kind, start.path, start.options, place, start.sink), obstacle(plan))
 
     def results(joined: StructType) -> tuple[StructType, AfterJoin]:
@@ -85,22 +87,23 @@ def start_stream(
         return nodes.schema(spark, joined), nodes
 
     def made_for(sink_for: SinkFor | None) -> DataFrame:
-        return made(plan if sink_for is None else computed_in_tasks(plan), buckets, sink_for)
+        return made(plan if sink_for is None else computed_in_tasks(plan), sink_for)
 
     writer = sink.writer(made_for, results)
     if start.name is not None:
         writer = writer.queryName(start.name)
     writer = triggered(writer, start.trigger)
     if place is not None and begun is None:
-        pin(spark, place, mine)
+        place.write(STATE, mine)
+        place.write(QUESTION, question)  # the last one: with it, the checkpoint is bound
     try:
         with sink.pinned(), spark_errors():
             query: StreamingQuery = sink.start(writer)
     except PlanError:
-        if place is not None and begun is None and not is_begun(spark, place):
-            unpin(spark, place)
+        if place is not None and begun is None and not place.is_begun():
+            place.remove(QUESTION)
         raise
-    return query, sink.sentences(buckets or _buckets(spark), start.trigger)
+    return query, sink.sentences(_buckets(plan) or 1, start.trigger)  # only joins of windows are written by tasks
 
 
 def triggered(writer: Any, trigger: str | Mapping[str, Any] | None) -> Any:
@@ -114,30 +117,35 @@ def triggered(writer: Any, trigger: str | Mapping[str, Any] | None) -> Any:
         raise _wrong_trigger(trigger) from error
 
 
-def _as_begun(plan: QueryPlan, begun: CheckpointPlan) -> QueryPlan:
+def _as_begun(plan: QueryPlan, begun: StoredPlan) -> QueryPlan:
     """Return the plan with the choices in its checkpoint. The first order is one of them, because it numbers the
-    indexes of the windows; policies replace it with what they have learned anyway."""
+    indexes of the windows; policies replace it with what they have learned anyway. The sub-joins that it keeps at first
+    are chosen anew, for the buckets of the checkpoint."""
     if plan.join is None:
         return plan
     why = "as its checkpoint was created"
     join = with_order(plan.join, begun.order, why)
-    if isinstance(join, WindowJoin):
-        columns = begun.state.spread_by
-        spread = {alias for alias, _ in columns}
-        replicated = tuple(alias for alias, _ in join.probe_trees if alias not in spread)
-        join = replace(join, spread_by=SpreadBy(columns, replicated, why))
-    return plan.with_join(join)
+    if not isinstance(join, WindowJoin):
+        return plan.with_join(join)
+    columns = begun.state.spread_by
+    spread = {alias for alias, _ in columns}
+    replicated = tuple(alias for alias, _ in join.probe_trees if alias not in spread)
+    limits = start_of(join).limits
+    limits = replace(limits, buckets=begun.state.buckets or limits.buckets)
+    plan = plan.with_join(replace(join, spread_by=SpreadBy(columns, replicated, why)))
+    return choose_kept(plan, Knowledge(limits=limits))
 
 
-def _buckets(spark: SparkSession) -> int:
-    return min(parallelism(spark), int(spark.conf.get("spark.sql.shuffle.partitions") or 200))
+def _buckets(plan: QueryPlan) -> int | None:
+    """Return the number of buckets of the join of a plan; None if it has no join of windows."""
+    return start_of(plan.join).limits.buckets if isinstance(plan.join, WindowJoin) else None
 
 
 def checkpoint_of(
     spark: SparkSession, checkpoint: str | None, options: dict[str, str], path: str | None, name: str | None
-) -> str | None:
-    """Return the folder from the argument, the option, or Spark's configuration; None if Spark uses a temporary one.
-    The option is removed from `options`."""
+) -> Checkpoint | None:
+    """Return the checkpoint from the argument, the option, or Spark's configuration; None if Spark uses a temporary
+    one. The option is removed from `options`."""
     refuse_wrong_names(options)
     given = next((options.pop(key) for key in list(options) if key.lower() == "checkpointlocation"), None)
     given = given_folder("the option checkpointLocation", given)
@@ -153,18 +161,21 @@ def checkpoint_of(
         place = f"{root.rstrip('/')}/{name}"  # where Spark puts it
     if place is None and path is not None and root is None:
         raise PlanError("start(path=...) needs checkpoint=..., a separate folder with which a restart loses no rows")
-    if place is not None and path is not None:
+    if place is None:
+        return None
+    if path is not None:
         refuse_one_folder(spark, place, path)
-    if place is not None:
-        refuse_forbidden(spark, place)
-    if place is not None and (other := query_at(spark, place)) is not None:
+    refuse_forbidden(spark, place)
+    found = Checkpoint(spark, place)
+    identity = found.identity()
+    if identity is not None and (other := running_query(spark, identity)) is not None:  # paths are not compared
         raise PlanError(
             f"the query {other} is running with the checkpoint {place}, and Spark would stop it; stop it first, or "
             "give this query its own checkpoint"
         )
-    if place is not None:
-        refuse_damaged_logs(spark, place)
-    return place
+    found.refuse_earlier()
+    refuse_damaged_logs(spark, place)
+    return found
 
 
 AUTO = "auto"
@@ -175,10 +186,7 @@ def automatic_trigger(times: BatchTimes, busy: float) -> dict[str, str] | None:
     """Return the trigger with the shortest interval in which a query is not busier than it may be, or a longer one than
     so far if it seems that there is none but that is not known well; None, which is Spark's default, if nothing is
     known or if there is none."""
-    certain, rate = times.certain(), times.rate
-    if certain is None or rate is None:
-        return None
-    interval = interval_to_try(*certain, rate, times.mean_rows, busy) or shortest_interval(*certain, rate, busy)
+    interval = choose_interval(times, busy).seconds
     return None if interval is None else {"processingTime": f"{round(interval * 1000)} milliseconds"}
 
 
