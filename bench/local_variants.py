@@ -68,8 +68,8 @@ def counts(filters: Iterable[tw.Filters]) -> tuple[dict[str, int], dict[str, int
     profiled: Counter[str] = Counter()
     for one in filters:
         for section in one.report().sections:
-            evaluated.update(dict(zip(section.names, section.evaluated, strict=True)))
-            profiled.update(dict(zip(section.names, section.profiled, strict=True)))
+            evaluated.update({each.name: each.evaluated for each in section.predicates})
+            profiled.update({each.name: each.profiled for each in section.predicates})
     return dict(evaluated), dict(profiled)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import thalweg as tw
 from bench.check import Check
 from bench.scenario import BATCH_ROWS
-from thalweg.adapt import check_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,30 +16,27 @@ class Setting:
     """A policy and the settings that differ from its own defaults (a-greedy, table 1)."""
 
     policy: str
-    p: float | None = None
-    profile_window: int | None = None
-    alpha: float | None = None
+    given: Mapping[str, float] = field(default_factory=dict)
     slice_rows: int | None = None
 
     @property
     def name(self) -> str:
-        """The name, such as `a-greedy p=0.002 profile_window=500`."""
-        given = {"p": self.p, "profile_window": self.profile_window, "alpha": self.alpha, "slice_rows": self.slice_rows}
-        return " ".join([self.policy, *(f"{key}={value}" for key, value in given.items() if value is not None)])
+        """The name, such as `a-greedy(p=0.002, profile_window=500)`."""
+        slices = "" if self.slice_rows is None else f" slice_rows={self.slice_rows}"
+        return tw.policy(self.policy, **self.given).text + slices
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that apply, including defaults."""
-        profile = check_policy(self.policy, p=self.p, profile_window=self.profile_window, alpha=self.alpha)
+        profile: Any = tw.policy(self.policy, **self.given).settings
         filled = asdict(profile) if profile is not None else {}
         return {"policy": self.policy, **filled, "slice_rows": self.slice_rows}
 
     def filters(self, checks: tuple[Check, ...], seed: int) -> tw.Filters:
-        """Return filters of these checks with this policy."""
+        """Return filters of these checks with this policy. A name alone is understood by earlier checkouts too."""
+        policy = tw.policy(self.policy, **self.given) if self.given else self.policy
         return tw.filters(
-            *(check.predicate() for check in checks),
-            policy=self.policy, p=self.p, profile_window=self.profile_window, alpha=self.alpha,
-            slice_rows=self.slice_rows, seed=seed,
+            *(check.predicate() for check in checks), policy=policy, slice_rows=self.slice_rows, seed=seed
         )  # fmt: skip
 
 
@@ -52,10 +49,10 @@ AUTO = Setting("auto")
 OURS = (
     AUTO,
     *DEFAULTS,
-    Setting("a-greedy", p=0.002, profile_window=500),
-    Setting("a-greedy", p=0.001, profile_window=200),
-    Setting("sweep", p=0.002, profile_window=200),
-    Setting("local-swaps", p=0.002, profile_window=500),
+    Setting("a-greedy", {"p": 0.002, "profile_window": 500}),
+    Setting("a-greedy", {"p": 0.001, "profile_window": 200}),
+    Setting("sweep", {"p": 0.002, "profile_window": 200}),
+    Setting("local-swaps", {"p": 0.002, "profile_window": 500}),
 )
 """The policies from which the best is named for each target."""
 ON_SPARK = OURS[:7]
@@ -64,9 +61,9 @@ CALM_ON_SPARK = (AUTO, *DEFAULTS, *OURS[6:])
 DRIFTING = (
     AUTO,
     *DEFAULTS,
-    Setting("a-greedy", p=0.005, profile_window=300),
-    Setting("a-greedy", p=0.002, profile_window=200),
-    Setting("independent", p=0.002, profile_window=200),
+    Setting("a-greedy", {"p": 0.005, "profile_window": 300}),
+    Setting("a-greedy", {"p": 0.002, "profile_window": 200}),
+    Setting("independent", {"p": 0.002, "profile_window": 200}),
 )
 """Under drift a window must turn over well within a phase: it spans about profile_window / p dropped rows."""
 DRIFTING_ON_SPARK = (AUTO, *DEFAULTS[:1], *DRIFTING[5:7])

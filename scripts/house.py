@@ -89,8 +89,8 @@ FIGURES: dict[Figure, Callable[[], float]] = {
     Figure("files in src, without __init__", 470, 449): files_of_src,
     Figure(f"of these with fewer than {SHORT} lines", 85, 72): short_files_of_src,
     Figure("docstrings in src, % of its lines", 18, 18, least=True): docstrings_of_src,
-    Figure("most fields of a record or a section", 68, 20): most_fields,
-    Figure("most parameters of a public function", 27, 20): most_parameters,
+    Figure("most fields of a record or a section", 18, 20): most_fields,
+    Figure("most parameters of a public function", 20, 20): most_parameters,
 }
 
 

@@ -84,14 +84,14 @@ def test_data_that_is_no_dataframe_is_refused_with_a_hint() -> None:
     ("options", "words"),
     [
         ({"policy": "sweeep"}, ["'sweeep'", "did you mean 'sweep'", "a-greedy"]),
-        ({"p": 2.0}, ["p=2.0", "at most 1"]),
-        ({"profile_window": -5}, ["profile_window=-5"]),
-        ({"profile_window": 10**11}, ["profile_window=100000000000", "from 1 to 10,000,000"]),
+        ({"policy": "a-greedy(p=2.0)"}, ["'a-greedy'", "p=2.0", "at most 1"]),
+        ({"policy": "a-greedy(profile_window=-5)"}, ["profile_window=-5"]),
+        ({"policy": "sweep(profile_window=100000000000)"}, ["profile_window=100000000000", "from 1 to 10,000,000"]),
         ({"time_limit": 1e300}, ["time_limit=1e+300", "at most 1,000,000,000", "None"]),
         ({"time_limit": 10**10}, ["time_limit=10000000000", "at most 1,000,000,000"]),
-        ({"alpha": 0.0}, ["alpha=0.0"]),
+        ({"policy": "a-greedy(alpha=0.0)"}, ["alpha=0.0"]),
         ({"slice_rows": 0}, ["slice_rows=0", "1 or more"]),
-        ({"policy": "static", "p": 0.5}, ["'static'", "leave out p"]),
+        ({"policy": "static(p=0.5)"}, ["'static'", "no setting p=0.5", "takes none"]),
     ],
 )
 def test_invalid_settings_are_reported_at_creation(options: dict[str, Any], words: list[str]) -> None:
@@ -110,7 +110,7 @@ def test_a_function_instead_of_a_predicate() -> None:
     assert "tw.predicate(" in said(lambda: tw.filters(len))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("options", [{"profile_window": 10**7, "policy": "sweep"}, {"time_limit": 1e9}], ids=str)
+@pytest.mark.parametrize("options", [{"policy": "sweep(profile_window=10000000)"}, {"time_limit": 1e9}], ids=str)
 def test_the_greatest_values_work(options: dict[str, Any]) -> None:
     keep = tw.filters(tw.predicate(len, "line"), tw.predicate(lambda size: size > 1, "size", name="two"), **options)
     assert pa.Table.from_batches(keep.over(TABLE)).column("size").to_pylist() == [2]
@@ -120,9 +120,11 @@ TIMES = pa.table({"ts": pa.array([0, 1, 2], pa.timestamp("us")), "k": [1, 1, 2]}
 LENGTHS = [-1, True, "x", "5 weeks", 2**63, 10**30, 1e10, 1e300, float("nan"), float("inf"), np.timedelta64(5, "D")]
 DOORS: dict[str, Any] = {
     "budget": lambda value: tw.filters(tw.predicate(len, "line"), policy="auto", budget=value),
-    "p": lambda value: tw.filters(tw.predicate(len, "line"), policy="sweep", p=value),
-    "profile_window": lambda value: tw.filters(tw.predicate(len, "line"), policy="sweep", profile_window=value),
-    "eddy_batch": lambda value: tw.filters(tw.predicate(len, "line"), policy="eddy", eddy_batch=value),
+    "p": lambda value: tw.filters(tw.predicate(len, "line"), policy=tw.policy("sweep", p=value)),
+    "profile_window": lambda value: tw.filters(
+        tw.predicate(len, "line"), policy=tw.policy("sweep", profile_window=value)
+    ),
+    "eddy_batch": lambda value: tw.filters(tw.predicate(len, "line"), policy=tw.policy("eddy", batch=value)),
     "slice_rows": lambda value: tw.filters(tw.predicate(len, "line"), slice_rows=value),
     "time_limit": lambda value: tw.filters(tw.predicate(len, "line"), time_limit=value),
     "seed": lambda value: tw.filters(tw.predicate(len, "line"), seed=value),

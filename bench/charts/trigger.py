@@ -152,9 +152,9 @@ def foretold_rows(explained: str) -> float | None:
 def held_rows(records: Sequence[JoinObserved]) -> dict[int, int]:
     """Return the most rows that all windows held in each micro-batch. Old rows are removed at its end."""
     last = {
-        (each.batch, each.worker, each.stream): each.window_rows + each.expired
+        (each.origin.batch, each.origin.worker, each.alias): each.window.rows + each.window.expired
         for each in records
-        if each.batch is not None
+        if each.origin.batch is not None
     }
     held: dict[int, int] = {}
     for (batch, _, _), rows in last.items():

@@ -53,9 +53,9 @@ def run_local(chain: Chain, speed: Speed, policy: str, seed: int, limit_ns: floa
         work_ns=work,
         time_ns=float(spent),
         stopped=stopped,
-        profiled_ns=float(section.profiling_ns),
-        reoptimizing_ns=float(section.reoptimizing_ns),
-        trial_rows=int(getattr(section, "trial_rows", 0)),
+        profiled_ns=float(section.times.profiling_ns),
+        reoptimizing_ns=float(section.times.reoptimizing_ns),
+        trial_rows=section.trials.rows,
         switches=section.switch_count,
         order=section.order,
     )

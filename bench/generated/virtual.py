@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+import thalweg as tw
 from bench.generated.ledger import Ledger, Stopped
 from bench.generated.outcome import Outcome, WrongRowsError
 from bench.generated.prices import AUTO, DECISION, UPDATE
 from bench.generated.spec import Chain, Order, as_written
 from thalweg import predicate
-from thalweg.adapt import check_policy, make_policy
+from thalweg.adapt import make_policy
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
@@ -96,9 +97,9 @@ def run_virtual(chain: Chain, policy: str, seed: int, limit_ns: float = math.inf
         work_ns=ledger.spent_ns,
         time_ns=float(clock.now_ns),
         stopped=stopped,
-        profiled_ns=float(work.profiling_ns),
-        reoptimizing_ns=float(work.reoptimizing_ns),
-        trial_rows=work.trial_rows,
+        profiled_ns=float(work.times.profiling_ns),
+        reoptimizing_ns=float(work.times.reoptimizing_ns),
+        trial_rows=work.trials.rows,
         switches=len(work.switches),
         order=tuple(chain.parts[k].name for k in loop.order),
     )
@@ -129,7 +130,7 @@ def virtual_loop(
         )
     )
     rng = np.random.default_rng(seed)
-    made: Any = make_policy(policy, plan.pipeline, check_policy(policy), rng)
+    made: Any = make_policy(policy, plan.pipeline, tw.policy(policy).settings, rng)
     price_updates(made, clock)
     return FilterLoop(FilterChain(plan, clock, cpu_clock=clock.cpu), made, rng)
 

@@ -39,7 +39,7 @@ def order_trial(scenario: JoinScenario, orders: Orders) -> Trial:
         loop.loops[alias].restore({"policy": "static", "order": list(order)})
     watch = Stopwatch()
     took = timed(scenario, driven(loop, scenario, watch), watch)
-    evaluated = {a: sum(one.work.evaluated) for a, one in loop.loops.items()}
+    evaluated = {a: sum(one.work.chain.evaluated) for a, one in loop.loops.items()}
     return Trial(took.wall, took.cpu, took.checksum.result, evaluated)
 
 

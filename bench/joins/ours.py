@@ -79,12 +79,13 @@ def joined(scenario: JoinScenario, policy: str, seed: int, **settings: Any) -> t
 def policy_trial(scenario: JoinScenario, policy: str, seed: int, **settings: Any) -> Trial:
     """Run a join. Probes are those of the report, by stream whose rows probe."""
     join, took = joined(scenario, policy, seed, **settings)
-    (section,) = join.report().sections
+    streams = join.report().to_dict()["sections"][0]["streams"]
+    looked = sum(counts["looked"] for counts in streams.values())
     return Trial(
         took.wall, took.cpu, took.checksum.result,
-        {a: sum(s.evaluated) for a, s in section.streams.items()},
-        {a: sum(s.profiled) for a, s in section.streams.items()},
-        {"looked": sum(s.looked for s in section.streams.values()), "timed_results": took.checksum.rows - took.before},
+        {alias: sum(counts["evaluated"]) for alias, counts in streams.items()},
+        {alias: sum(counts["profiled"]) for alias, counts in streams.items()},
+        {"looked": looked, "timed_results": took.checksum.rows - took.before},
     )  # fmt: skip
 
 

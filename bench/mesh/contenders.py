@@ -13,7 +13,7 @@ from typing import Any
 import thalweg as tw
 from bench.check import Check
 from bench.mesh.classed import Classed
-from thalweg.adapt.registry import POLICIES
+from thalweg.adapt import chosen
 
 EDDY_ROWS = 100
 """The rows per decision of an eddy; a decision for each row costs a call of 10 to 35 us."""
@@ -25,12 +25,13 @@ class Contender:
 
     name: str
     policy: str
+    """With its settings."""
     given: dict[str, Any] = field(default_factory=dict)
     classifies: bool = False
     """Whether it gets the columns to classify by."""
 
     def settings(self, classed: Classed) -> dict[str, Any]:
-        """Return the policy and its settings, as arguments of `tw.filters`."""
+        """Return the policy and what else is set, as arguments of `tw.filters`."""
         by = {"classify_by": list(classed.by)} if self.classifies else {}
         return {"policy": self.policy, **by, **self.given}
 
@@ -46,8 +47,10 @@ class Contender:
 
     def missing_in(self, function: Callable[..., Any]) -> str:
         """Return why a function such as `tw.join` cannot run it, in one sentence; empty if it can."""
-        if self.policy not in POLICIES:
-            return f"there is no policy {self.policy!r}"
+        try:
+            chosen(self.policy)
+        except tw.PlanError as error:
+            return str(error)
         wanted = [*self.given, *(["classify_by"] if self.classifies else [])]
         unknown = [name for name in wanted if name not in inspect.signature(function).parameters]
         return f"tw.{function.__name__} does not take {', '.join(unknown)}" if unknown else ""
@@ -57,9 +60,9 @@ AUTO = Contender("auto", "auto")
 AGAIN = Contender("auto again", "auto")
 """The A/A control."""
 MESH = Contender("mesh", "mesh", classifies=True)
-SP = Contender("sp", "mesh", {"routes": 1}, classifies=True)
+SP = Contender("sp", "mesh(routes=1)", classifies=True)
 """A single plan: the mesh policy with the same sample, and one route."""
-EDDY = Contender("eddy", "eddy", {"eddy_batch": EDDY_ROWS})
+EDDY = Contender("eddy", f"eddy(batch={EDDY_ROWS})")
 EDDY_CBR = Contender("eddy-cbr", "eddy-cbr", classifies=True)
 AUTO_MESH = Contender("auto, meshes allowed", "auto", classifies=True)
 ALL = (AUTO, AGAIN, MESH, SP, EDDY, EDDY_CBR, AUTO_MESH)

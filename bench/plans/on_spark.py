@@ -179,11 +179,11 @@ def _buckets(spark: SparkSession, folder: Path) -> Iterator[Line]:
 
 def held_rows(ran: Ran) -> tuple[dict[str, float], dict[str, int]]:
     """Return the rows that each stream holds after the last batch, every row counted once, and its copies."""
-    last = max(record.batch for record in ran.records if record.batch is not None)
-    records = [record for record in ran.records if record.batch == last and not record.inner]
-    copies = {record.stream: BUCKETS if record.replicated else 1 for record in records}
+    last = max(record.origin.batch for record in ran.records if record.origin.batch is not None)
+    records = [record for record in ran.records if record.origin.batch == last and not record.inner]
+    copies = {record.alias: BUCKETS if record.stream.replicated else 1 for record in records}
     held = {
-        stream: sum(record.window_rows for record in records if record.stream == stream) / copies[stream]
+        stream: sum(record.window.rows for record in records if record.alias == stream) / copies[stream]
         for stream in sorted(copies)
     }
     return held, copies

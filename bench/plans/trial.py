@@ -15,6 +15,7 @@ from bench.plans.streams import JoinRows
 from thalweg.adaptive_joins import Join
 from thalweg.errors import JoinLimitError
 from thalweg.events import JoinObserved
+from thalweg.events.parts import WindowCounts
 
 MOST_BYTES = 6 << 30
 """The memory that a plan may use; a plan that needs more is stopped."""
@@ -67,7 +68,7 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
     cpu_by_slice, bytes_by_slice, reported = [0.0] * joined.slices, [0] * joined.slices, 0
     sizes: list[int] = []
     join._receiver.listeners.append(
-        lambda record: sizes.append(record.window_bytes) if isinstance(record, JoinObserved) else None
+        lambda record: sizes.append(record.window.bytes) if isinstance(record, JoinObserved) else None
     )
     begun = time.process_time()
     start: float | None = None
@@ -116,11 +117,11 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
     if start is not None:
         cpu_by_slice[-1] += cpu - marked  # the last report, and expiring what is left
     sections = join.report().sections
-    streams = [stream for section in sections for stream in section.streams.values()]
+    streams = WindowCounts.of_buckets(stream.window for section in sections for stream in section.streams.values())
     kept = [inner for section in sections for inner in section.inner.values()]
     return PlanTrial(
         cpu, None if stopped else checksum.result, 0.0 if half is None else cpu - half, read / joined.rows, stopped,
-        sum(one.most_rows for one in streams), sum(one.most_bytes for one in streams),
-        sum(one.rows for one in kept), sum(one.most_rows for one in kept), sum(one.most_bytes for one in kept),
+        streams.most_rows, streams.most_bytes, sum(one.stream.rows for one in kept),
+        sum(one.window.most_rows for one in kept), sum(one.window.most_bytes for one in kept),
         cpu if start is None else start, tuple(cpu_by_slice), tuple(bytes_by_slice),
     )  # fmt: skip

@@ -6,6 +6,7 @@
 tw.filters(isdigit)
 """
 
+from thalweg.adapt.policy_choice import policy
 from thalweg.adaptive_filters import Filters, filters
 from thalweg.adaptive_joins import Join, join
 from thalweg.errors import (
@@ -36,6 +37,6 @@ __all__ = [
     "CheckpointError", "ContinuousQuery", "Estimate", "Explanation", "ExpressionError", "FailedRowError", "Filters",
     "FunctionError", "Join", "JoinLimitError", "JoinReport", "NativePredicate", "PlanError", "Predicate",
     "PredicateError", "QueryError", "Report", "Session", "SqlError", "SumOverflowError", "ThalwegError",
-    "TimeLimitError", "WorkerDiedError", "WrongAnswerError", "filters", "join", "objective", "predicate", "session",
-    "statistics_from",
+    "TimeLimitError", "WorkerDiedError", "WrongAnswerError", "filters", "join", "objective", "policy", "predicate",
+    "session", "statistics_from",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thalweg.adapt import Chosen, check_classified
+from thalweg.adapt import PolicyLike, check_classified
 from thalweg.errors import PlanError
 from thalweg.given_predicate import ColumnLike, native_predicate
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
@@ -35,16 +35,9 @@ if TYPE_CHECKING:
 
 def filters(
     *predicates: Predicate | NativePredicate | ColumnLike,
-    policy: Chosen | None = None,
-    p: float | None = None,
-    profile_window: int | None = None,
-    alpha: float | None = None,
+    policy: PolicyLike | None = None,
     budget: float | None = None,
     classify_by: Sequence[str] | None = None,
-    routes: int | None = None,
-    search: str | None = None,
-    search_from: str | None = None,
-    eddy_batch: int | None = None,
     slice_rows: int | None = None,
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
@@ -69,26 +62,18 @@ def filters(
         ``"local-swaps"`` are the algorithms of the paper. ``"static"`` never changes the order. ``"duckdb-swap"`` and
         ``"velox-rank"`` do what these engines do, for comparison. ``"chart"`` looks the order up in a chart
         (docs/plans.md). ``"mesh"`` filters rows of different classes in different orders (docs/mesh.md). ``"eddy"`` and
-        ``"eddy-cbr"`` decide anew for each batch of rows at each predicate, for comparison. You can also pass your own
-        class that implements the protocol :class:`thalweg.adapt.Policy` (docs/writing-a-policy.md).
+        ``"eddy-cbr"`` decide anew for each batch of rows at each predicate, for comparison. Settings of a policy
+        (docs/policies.md) follow its name: ``"mesh(routes=4, search='sa')"``, ``"sweep(p=0.02)"``, or
+        ``tw.policy("mesh", routes=4, search="sa")``. You can also pass your own class that implements the protocol
+        :class:`thalweg.adapt.Policy` (docs/writing-a-policy.md).
     budget
         For ``"auto"``, ``"chart"`` and ``"mesh"``: the share of the time that adapting may take. The default is 0.02.
+        It is the same as ``"auto(budget=0.02)"``; giving both is an error.
         ``"mesh"`` takes up to 7.5 times as much while it collects rows for its first trials.
     classify_by
         For ``"mesh"``, ``"auto"`` and ``"eddy-cbr"``: the columns by which rows are divided into classes, each with an
         order of its own if that is cheaper. They may be columns that no predicate reads. By default these are the
         columns that predicates read, and ``"auto"`` has one order for all rows.
-    routes, search, search_from
-        For ``"mesh"``: the most orders (8 by default), how they are searched (``"ii"``, iterative improvement, or
-        ``"sa"``, simulated annealing), and from which start solution (``"route-driven"``, ``"content-driven"``,
-        ``"random-pick"``, ``"extreme-1"`` or ``"extreme-n"``).
-    eddy_batch
-        For ``"eddy"`` and ``"eddy-cbr"``: the number of rows per decision. The default is 100; with 1, each row is
-        routed by itself.
-    p, profile_window, alpha
-        For the paper's algorithms: the share of dropped rows to profile, the number of profile tuples to remember, and
-        thrashing avoidance. Each policy has its own defaults, which are those of the paper. If you set one of these
-        without `policy`, the policy is ``"a-greedy"``.
     slice_rows
         The number of rows per slice; the order can change only between slices. By default ``"auto"`` starts with 16
         rows and the paper's algorithms start with 1,024, and slices grow up to 16,384 rows.
@@ -133,10 +118,8 @@ def filters(
     1
     """
     given = {
-        "policy": policy, "p": p, "profile_window": profile_window, "alpha": alpha, "budget": budget,
-        "routes": routes, "search": search, "search_from": search_from, "eddy_batch": eddy_batch,
-        "slice_rows": slice_rows, "seed": seed, "events": events, "on_error": on_error, "redact": redact,
-        "time_limit": time_limit,
+        "policy": policy, "budget": budget, "slice_rows": slice_rows, "seed": seed, "events": events,
+        "on_error": on_error, "redact": redact, "time_limit": time_limit,
     }  # fmt: skip
     plan = FilterPlan.of(tuple(native_predicate(p) if is_column(p) else p for p in predicates))
     if classify_by is not None:
@@ -158,7 +141,7 @@ class Filters:
         self._given = given
         # refuses invalid arguments; configuration is read when applied
         settings = FilterSettings.resolve(given, environ={})
-        check_classified(plan.classify_by, settings.policy, of_filters=True)
+        check_classified(plan.classify_by, settings.policy.kind, of_filters=True)
         self._native = NativeOrder(plan.native)
         self._was_attached = False
 

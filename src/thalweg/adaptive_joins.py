@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from thalweg.adapt import Chosen, check_classified, classifies
+from thalweg.adapt import PolicyLike, check_classified, classifies
 from thalweg.errors import PlanError
 from thalweg.optimizer.join_estimates import join_estimates
 from thalweg.optimizer.joins.start_plan import StartPlan, start_plan
@@ -52,14 +52,11 @@ def join(
     window: Length | Mapping[str, Length],
     time: str | Mapping[str, str],
     lateness: Length | Mapping[str, Length] = "0 seconds",
-    policy: Chosen | None = None,
+    policy: PolicyLike | None = None,
     *,
     select: Sequence[str] | None = None,
     budget: float | None = None,
     classify_by: Sequence[str] | None = None,
-    routes: int | None = None,
-    search: str | None = None,
-    search_from: str | None = None,
     max_matches: int | None = None,
     max_bytes: int | None = None,
     buckets: int | None = None,
@@ -72,10 +69,6 @@ def join(
     seed: int | None = None,
     events: str | os.PathLike[str] | None = None,
     redact: bool | None = None,
-    chart_parts: int | None = None,
-    chart_rounds: int | None = None,
-    chart_decay: float | None = None,
-    chart_threshold: float | None = None,
 ) -> Join:
     """Return a join of two or more streams over time windows, whose probing order adapts to the data.
 
@@ -112,8 +105,6 @@ def join(
         of its own: ``["a.sector"]``. They may be columns that are neither compared nor selected. Rows of a stream of
         which no column is named have one order. By default, all streams are classified by the columns that `on`
         compares for equality. The columns of tables cannot be named, because their rows do not probe.
-    routes, search, search_from
-        As for :func:`thalweg.filters`, for ``"mesh"``: the most orders per stream, and how they are searched.
     select
         The columns of the result: ``["a.price", "b.*", "event_time"]``. None (default) selects all columns. Windows
         hold only columns that are selected or compared by value.
@@ -163,11 +154,6 @@ def join(
     redact
         If True, errors, reports and event records contain no values of rows. The keys of the row with the most matches
         are left out.
-    chart_parts, chart_rounds, chart_decay, chart_threshold
-        For ``policy="chart"``, which is the policy if only one of these is given: into how many parts the chart cuts
-        the range of each rate (10), over how many rounds rates are estimated (10), how much less a round counts than
-        the one after it (0.2, a factor of e^-0.2), and the share by which sampled partners must differ from their mean
-        for the mean to begin anew (0.2).
 
     Returns
     -------
@@ -180,11 +166,10 @@ def join(
 
     Notes
     -----
-    If `policy`, `budget`, `routes`, `search`, `search_from`, `max_matches`, `max_bytes`, `slice_rows`, `seed`,
-    `events`, `redact` or a setting of charts is not given, it is read from Spark's configuration
-    (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then has its default. It is read
-    each time the join is applied to data. `p`, `profile_window` and `alpha` of the paper's policies are read from there
-    too. All other settings, such as `plan`, `objective` and `statistics`, are only arguments.
+    If `policy`, `budget`, `max_matches`, `max_bytes`, `slice_rows`, `seed`, `events` or `redact` is not given, it is
+    read from Spark's configuration (``spark.thalweg.policy``), then from the environment (``THALWEG_POLICY``), and then
+    has its default. It is read each time the join is applied to data. All other settings, such as `plan`, `objective`
+    and `statistics`, are only arguments.
 
     The columns of the result are named ``<stream>_<column>`` and are in the order of `select`. ``event_time``, the
     largest of the times, is the last column unless `select` lists it. Dictionary-encoded columns and view types are
@@ -207,11 +192,9 @@ def join(
         else:
             check_length(lengths, name)
     given = {
-        "policy": policy, "budget": budget, "routes": routes, "search": search, "search_from": search_from,
-        "max_matches": max_matches, "max_bytes": max_bytes,
+        "policy": policy, "budget": budget, "max_matches": max_matches, "max_bytes": max_bytes,
         "buckets": buckets, "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
-        "slice_rows": slice_rows, "seed": seed, "events": events, "redact": redact, "chart_parts": chart_parts,
-        "chart_rounds": chart_rounds, "chart_decay": chart_decay, "chart_threshold": chart_threshold,
+        "slice_rows": slice_rows, "seed": seed, "events": events, "redact": redact,
     }  # fmt: skip
     return Join(joined, given, join_statistics(statistics, joined))
 
@@ -234,7 +217,7 @@ class Join:
         settings = JoinSettings.resolve(given, environ={})
         settings.wanted.shape(plan.graph)
         if given.get("policy") is not None:
-            check_classified(_texts(plan), settings.policy)
+            check_classified(_texts(plan), settings.policy.kind)
         self._was_attached = False
         self._started: tuple[ResultSink, Any] | None = None
         """The sink and the trigger of the last start."""
@@ -435,8 +418,7 @@ class Join:
         Parameters
         ----------
         k
-            The number of parts of each range, from 2 to 1000; by default `chart_parts` of the policy ``"chart"``,
-            or 10.
+            The number of parts of each range, from 2 to 1000; by default `parts` of the policy ``"chart"``, or 10.
         ranges
             The least and the largest rows per second by stream. By default, what was declared: the interval of a rate
             with ``low`` and ``high``, and a factor of two around other numbers.
@@ -626,10 +608,11 @@ class Join:
     def _classified(self, settings: JoinSettings) -> JoinPlan:
         """Return the plan under a policy. A policy that is set outside the code and does not classify rows ignores
         `classify_by`: no columns are carried for it."""
-        if classifies(settings.policy):
+        policy = settings.policy.kind
+        if classifies(policy):
             return self._plan
-        if settings.policy == policy_in_code(self._given):
-            check_classified(_texts(self._plan), settings.policy)
+        if policy == policy_in_code(self._given):
+            check_classified(_texts(self._plan), policy)
         return replace(self._plan, classify_by=None)
 
     def report(self) -> JoinReport:

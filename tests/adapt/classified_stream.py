@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+import thalweg as tw
 from tests.optimizer.mesh.streams_of_classes import Stream
 from thalweg import predicate
-from thalweg.adapt import check_policy
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
@@ -51,7 +51,7 @@ class ClassifiedStream:
 
     def fresh(self) -> MeshPolicy:
         """Return a policy that has learned nothing."""
-        made = check_policy("mesh", **self.settings)
+        made = tw.policy("mesh", **self.settings).settings
         rng = np.random.default_rng(self.seed)
         return MeshPolicy(self.plan.pipeline, made, rng, lambda: self.now_ns)  # type: ignore[arg-type]
 

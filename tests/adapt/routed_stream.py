@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import thalweg as tw
 from tests.optimizer.mesh.streams_of_classes import Stream
-from thalweg.adapt import check_policy, make_policy
+from thalweg.adapt import make_policy
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
@@ -59,7 +59,7 @@ def run(
     )
     rng = np.random.default_rng(seed)
     chain = FilterChain(plan, lambda: now[0])
-    made = make_policy(policy, plan.pipeline, check_policy(policy, **settings), rng)
+    made = make_policy(policy, plan.pipeline, tw.policy(policy, **settings).settings, rng)
     done = Run(made, FilterLoop(chain, made, rng, slice_rows), calls=calls)
     columns = {f"p{k}": pa.array(stream.passes[:, k] > 0.0) for k in range(n)}
     for batch in pa.table({**columns, **stream.values}).to_batches(max_chunksize=BATCH):

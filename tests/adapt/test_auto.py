@@ -59,8 +59,8 @@ def test_the_budget_holds_whatever_it_is(budget: float) -> None:
         stream.process(passed)
     rest = stream.loop.take_work()
     # what the first phase saved may be spent later, no more
-    assert adapting_ns(rest) <= budget * (first.total_ns + rest.total_ns)
-    assert rest.profile_tuples > 0
+    assert adapting_ns(rest) <= budget * (first.times.total_ns + rest.times.total_ns)
+    assert rest.chain.profile_tuples > 0
 
 
 def test_calm_data_is_left_alone_and_costs_less_and_less() -> None:
@@ -77,10 +77,10 @@ def test_calm_data_is_left_alone_and_costs_less_and_less() -> None:
     assert len(switches) <= 15
     assert all(switch.after[:4] == (0, 1, 2, 3) for switch in switches if switch.at >= 100_000)
     assert stream.spent_ns <= 1.02 * least([passed], CHEAP_FIRST) * len(works) * UNIT_NS
-    early, late = (sum(work.profile_tuples for work in part) for part in (works[:6], works[6:]))
+    early, late = (sum(work.chain.profile_tuples for work in part) for part in (works[:6], works[6:]))
     assert 0 < late < early / 2
     for work in works[6:]:
-        assert adapting_ns(work) < 0.01 * work.total_ns  # half of the budget
+        assert adapting_ns(work) < 0.01 * work.times.total_ns  # half of the budget
 
 
 def test_a_switch_says_what_moved_and_what_it_gains() -> None:
@@ -106,10 +106,10 @@ def test_it_spends_more_when_the_data_moves() -> None:
     stream.process(before)
     stream.loop.take_work()
     stream.process(before)
-    calm = stream.loop.take_work().profile_tuples
+    calm = stream.loop.take_work().chain.profile_tuples
     stream.process(after[:30_000])
     work = stream.loop.take_work()
-    assert work.profile_tuples / 30_000 > 2 * calm / 200_000
+    assert work.chain.profile_tuples / 30_000 > 2 * calm / 200_000
 
 
 def test_it_profiles_nothing_that_may_not_be_profiled() -> None:
@@ -118,8 +118,8 @@ def test_it_profiles_nothing_that_may_not_be_profiled() -> None:
     kept = stream.process(passed)
     work = stream.loop.take_work()
     assert (kept == passed.all(axis=1)).all()
-    assert work.profiled[0] == work.profiled[5] == 0
-    assert work.profiled[1] > 0
+    assert work.chain.profiled[0] == work.chain.profiled[5] == 0
+    assert work.chain.profiled[1] > 0
 
 
 def test_a_change_only_profiling_can_see_is_found() -> None:
@@ -156,15 +156,15 @@ def test_the_cheapest_way_of_profiling_is_taken() -> None:
     first = stream.loop.take_work()
     # a row on which all are evaluated is as expensive as thousands of rows: the first ones, and what the loan pays for
     by_loan = LOAN_NS / (7 * 400 * UNIT_NS)
-    assert all(count <= FIRST_ROWS + by_loan + 1 for count in first.profiled)
-    most = 0.02 * first.total_ns + LOAN_NS + FIRST_ROWS * 7 * 400 * UNIT_NS
-    assert first.profiling_ns + first.reoptimizing_ns <= most
+    assert all(count <= FIRST_ROWS + by_loan + 1 for count in first.chain.profiled)
+    most = 0.02 * first.times.total_ns + LOAN_NS + FIRST_ROWS * 7 * 400 * UNIT_NS
+    assert first.times.profiling_ns + first.times.reoptimizing_ns <= most
     for _ in range(3):
         stream.process(passed[40_000:])
     rest = stream.loop.take_work()
     assert stream.loop.order[0] == 0
-    spent = rest.profiling_ns + rest.reoptimizing_ns + rest.trial_loss_ns
-    assert spent <= 0.02 * rest.total_ns
+    spent = rest.times.profiling_ns + rest.times.reoptimizing_ns + rest.trials.loss_ns
+    assert spent <= 0.02 * rest.times.total_ns
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -228,7 +228,7 @@ def test_a_worker_that_takes_over_pays_nothing_twice() -> None:
         worker.loop.restore(snapshot)
         worker.process(passed[i : i + 2_000])
         work = worker.loop.take_work()
-        adapting, total = adapting + adapting_ns(work), total + work.total_ns
+        adapting, total = adapting + adapting_ns(work), total + work.times.total_ns
     assert adapting <= 0.02 * total
 
 
@@ -236,7 +236,7 @@ def test_a_clock_too_coarse_to_see_anything_ends_in_calm() -> None:
     passed = correlated(np.random.default_rng(12), 200_000, (0.5,) * 4)
     stream = VirtualStream((0,) * 8, "auto", 12, priced=False)
     assert (stream.process(passed) == passed.all(axis=1)).all()
-    assert stream.loop.take_work().profile_tuples < 2_000
+    assert stream.loop.take_work().chain.profile_tuples < 2_000
 
 
 @pytest.mark.parametrize(("slice_rows", "rows", "passes"), [(None, 4_000_000, 7), (64, 400_000, 3)])
@@ -258,5 +258,5 @@ def test_adapting_stays_near_its_budget_by_the_real_clock(slice_rows: int | None
     for _ in range(passes):
         assert sum(batch.num_rows for batch in keep.over(table)) == rows - 6 * rows // 1_000
         latest = keep.report().sections[-1]
-        shares.append(adapting_ns(latest) / latest.total_ns)
+        shares.append(adapting_ns(latest) / latest.times.total_ns)
     assert sorted(shares)[passes // 2] <= most

@@ -29,7 +29,7 @@ def run(stream: VirtualStream, passed: np.ndarray) -> list[Tried]:
     """Return the trials of a run, and check its answer."""
     trials = watch_trials(stream, passed)
     assert (stream.process(passed) == passed.all(axis=1)).all()
-    assert len(trials) == stream.loop.work.trials
+    assert len(trials) == stream.loop.work.trials.trials
     return trials
 
 
@@ -50,9 +50,9 @@ def test_regret_and_budget_on_chains_it_was_not_tuned_for() -> None:
         best, work = chain.best_ns, stream.loop.work
         assert stream.spent_ns <= 1.10 * best + 25e6, f"chain {seed}"
         ratios.append(stream.spent_ns / best)
-        assert adapting_ns(work) <= allowed_ns(chain, 0.02, work.total_ns), f"chain {seed}"
-        assert work.trial_loss_ns <= work.trial_ns
-        assert (work.trials > 0) == (work.trial_rows > 0) == (work.trial_ns > 0)
+        assert adapting_ns(work) <= allowed_ns(chain, 0.02, work.times.total_ns), f"chain {seed}"
+        assert work.trials.loss_ns <= work.trials.ns
+        assert (work.trials.trials > 0) == (work.trials.rows > 0) == (work.trials.ns > 0)
     assert float(np.exp(np.log(ratios).mean())) <= 1.08
     assert min(ratios) > 0.99
 
@@ -65,8 +65,8 @@ def test_the_budget_holds_for_profiling_deciding_and_trials(budget: float) -> No
         stream = chain.stream(seed, noise=0.05, budget=budget)
         stream.process(chain.passed)
         work = stream.loop.work
-        trials += work.trials
-        assert adapting_ns(work) <= allowed_ns(chain, budget, work.total_ns), f"chain {seed}"
+        trials += work.trials.trials
+        assert adapting_ns(work) <= allowed_ns(chain, budget, work.times.total_ns), f"chain {seed}"
     assert trials > 0
 
 
@@ -86,7 +86,7 @@ def test_a_cheap_filter_that_looks_expensive_moves_to_the_front() -> None:
         order_cost(order, ~passed, (np.array(units) * UNIT_NS).tolist()) for order in ((3, 0, 1, 2), (3, 0, 2, 1))
     )
     assert stream.spent_ns <= 1.15 * (best + fixed.sum()) * len(passed)
-    assert adapting_ns(work) <= 0.02 * work.total_ns + LOAN_NS
+    assert adapting_ns(work) <= 0.02 * work.times.total_ns + LOAN_NS
 
 
 def test_some_chain_needs_a_trial_and_gets_one() -> None:
@@ -117,8 +117,8 @@ def test_some_chain_needs_a_trial_and_gets_one() -> None:
 
         stream.policy.update = watched  # type: ignore[method-assign]
         stream.process(chain.passed)
-        tried += stream.loop.work.trials
-        assert stream.loop.work.trials <= len(candidates)
+        tried += stream.loop.work.trials.trials
+        assert stream.loop.work.trials.trials <= len(candidates)
     assert tried >= 5
 
 
@@ -139,7 +139,7 @@ def test_an_unprofiled_filter_is_never_the_candidate() -> None:
         stream = chain.stream(seed, unprofiled=(hidden,))
         candidates = {trial.candidate for trial in run(stream, chain.passed)}
         assert hidden not in candidates, f"chain {seed}"
-        assert stream.loop.work.profiled[hidden] == 0
+        assert stream.loop.work.chain.profiled[hidden] == 0
         others += len(candidates)
         if others >= 4:
             break
@@ -211,7 +211,7 @@ def test_an_unprofiled_filter_stays_after_one_that_drops_all() -> None:
         passed = independent(lookup, 50_000, 0.0, 0.5, 0.5, 0.5)
         stream = VirtualStream((40.0, 40.0, 40.0, 40.0), "auto", lookup, unprofiled=[lookup])
         stream.process(passed)
-        assert stream.loop.work.evaluated[lookup] == 0
+        assert stream.loop.work.chain.evaluated[lookup] == 0
 
 
 def test_filters_that_are_all_alike_are_as_good_in_any_order() -> None:
@@ -241,8 +241,8 @@ def test_filters_after_one_that_drops_all_are_rarely_evaluated(cheap: bool) -> N
     assert not stream.process(passed).any()
     assert stream.loop.order[0] == 2
     work = stream.loop.work
-    assert work.evaluated[2] >= 0.98 * len(passed)
-    assert work.evaluated[0] + work.evaluated[1] <= 0.04 * len(passed)
+    assert work.chain.evaluated[2] >= 0.98 * len(passed)
+    assert work.chain.evaluated[0] + work.chain.evaluated[1] <= 0.04 * len(passed)
 
 
 def test_slices_of_one_row() -> None:
@@ -253,8 +253,8 @@ def test_slices_of_one_row() -> None:
     assert (stream.process(passed) == passed.all(axis=1)).all()
     assert stream.loop.order[0] == 1
     work = stream.loop.work
-    assert work.trial_rows == work.trials
-    assert adapting_ns(work) <= 0.02 * work.total_ns + LOAN_NS + WARM * JUDGE_NS
+    assert work.trials.rows == work.trials.trials
+    assert adapting_ns(work) <= 0.02 * work.times.total_ns + LOAN_NS + WARM * JUDGE_NS
 
 
 def test_the_reason_for_the_order_is_reported_from_the_start() -> None:
@@ -264,7 +264,7 @@ def test_the_reason_for_the_order_is_reported_from_the_start() -> None:
     said = [stream.policy.standing]
     for start in range(0, 100_000, 2_000):
         stream.process(chain.passed[start : start + 2_000])
-        said.append(stream.loop.take_work().standing)
+        said.append(stream.loop.take_work().in_force.standing)
     assert any(sentence.startswith("held back") for sentence in said)
     assert not any(sentence.startswith("not enough") for sentence in said[2:])
     assert all("\n" not in sentence and sentence for sentence in said)
@@ -298,7 +298,7 @@ def test_another_worker_continues_from_a_json_snapshot() -> None:
     assert (second.process(chain.passed) == chain.passed.all(axis=1)).all()
     # it pays for nothing that is known: no loan, no first rows
     work = second.loop.work
-    assert adapting_ns(work) <= 0.02 * work.total_ns
+    assert adapting_ns(work) <= 0.02 * work.times.total_ns
     assert second.spent_ns <= 1.05 * chain.best_ns
 
 

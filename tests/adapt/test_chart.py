@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import warnings
 from datetime import datetime
 from itertools import permutations
 from typing import Any
@@ -41,13 +40,13 @@ def test_it_is_auto_with_more_settings() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"chart_parts": 1}, "chart_parts=1: must be a whole number from 2 to 1000"),
-        ({"chart_parts": 2.5}, "chart_parts=2.5: must be a whole number"),
-        ({"chart_rounds": 0}, "chart_rounds=0: must be a whole number from 1 to 1000"),
-        ({"chart_decay": -1.0}, "chart_decay=-1.0: must be a number of at least 0"),
-        ({"chart_threshold": float("nan")}, "chart_threshold=nan: must be a number of at least 0"),
-        ({"chart_decay": 10**400}, "must be a number of at least 0 and at most 1e+15"),
-        ({"chart_threshold": "much"}, "chart_threshold='much': must be a number of at least 0"),
+        ({"parts": 1}, "parts=1: must be a whole number from 2 to 1000"),
+        ({"parts": 2.5}, "parts=2.5: must be a whole number"),
+        ({"rounds": 0}, "rounds=0: must be a whole number from 1 to 1000"),
+        ({"decay": -1.0}, "decay=-1.0: must be a number of at least 0"),
+        ({"threshold": float("nan")}, "threshold=nan: must be a number of at least 0"),
+        ({"decay": 10**400}, "must be a number of at least 0 and at most 1e+15"),
+        ({"threshold": "much"}, "threshold='much': must be a number of at least 0"),
     ],
 )
 def test_wrong_settings_are_refused(given: dict[str, Any], message: str) -> None:
@@ -59,10 +58,9 @@ def test_wrong_settings_are_refused(given: dict[str, Any], message: str) -> None
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     from thalweg.runtime.joins.join_settings import JoinSettings
 
-    monkeypatch.setenv("THALWEG_POLICY", "chart")
-    monkeypatch.setenv("THALWEG_CHART_PARTS", "25")
+    monkeypatch.setenv("THALWEG_POLICY", "chart(parts=25)")
     made = JoinSettings.in_force({})
-    assert made.profile == ChartSettings(chart_parts=25)
+    assert made.profile == ChartSettings(parts=25)
 
 
 def test_filters_take_it_too() -> None:
@@ -98,7 +96,7 @@ def test_the_order_is_about_the_best_of_independent_filters(n: int, seed: int) -
     r = random.Random(seed)
     passes = [r.uniform(0.02, 0.3) for _ in range(n)]
     cost_ns = [10 ** r.uniform(2, 5) for _ in range(n)]
-    policy = Chart(Pipeline(tuple(map(str, range(n)))), ChartSettings(chart_parts=50))
+    policy = Chart(Pipeline(tuple(map(str, range(n)))), ChartSettings(parts=50))
     for step in range(3):
         verdict = policy.update(observed(passes, cost_ns, seed + step))
         assert verdict is None or verdict.order == policy.order
@@ -249,25 +247,25 @@ def rows_of(*names: str) -> pa.Table:
     return pa.table({"ts": [moment, moment], **{name: [1, 2] for name in names}})
 
 
-@pytest.mark.parametrize("policy", [{"policy": "chart"}, {}])
+TEXT = "chart(parts=4, rounds=7, decay=0.5, threshold=0.3)"
+
+
+@pytest.mark.parametrize(
+    "policy", [TEXT, tw.policy("chart", parts=4, rounds=7, decay=0.5, threshold=0.3), None], ids=str
+)
 def test_joins_and_queries_take_its_settings(
-    policy: dict[str, Any], made: list[PlanChart], estimated: list[Estimating], monkeypatch: pytest.MonkeyPatch
+    policy: Any, made: list[PlanChart], estimated: list[Estimating], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: dict[str, Any] = {
-        **policy, "chart_parts": 4, "chart_rounds": 7, "chart_decay": 0.5, "chart_threshold": 0.3,
-        "statistics": DECLARED,
-    }  # fmt: skip
-    monkeypatch.setenv("THALWEG_P", "0.5")  # is not for the policy that arguments choose
-    monkeypatch.setenv("THALWEG_CHART_PARTS", "25")  # arguments come first
+    given: dict[str, Any] = {"policy": policy, "statistics": DECLARED}
+    # arguments come first
+    monkeypatch.setenv("THALWEG_POLICY", TEXT if policy is None else "chart(parts=25)")
     sources = {"a": rows_of("k"), "b": rows_of("k", "m"), "c": rows_of("m")}
     j = tw.join("a.k = b.k AND b.m = c.m", "1 second", "ts", **given)
     s = tw.session()
     for alias, rows in sources.items():
         s.stream(alias, rows, time="ts")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "THALWEG_P=")
-        q = s.query("SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.m = c.m WINDOW 1 SECOND", **given)
-        assert sum(batch.num_rows for batch in j.over(**sources)) == q.dataframe().num_rows == 2
+    q = s.query("SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.m = c.m WINDOW 1 SECOND", **given)
+    assert sum(batch.num_rows for batch in j.over(**sources)) == q.dataframe().num_rows == 2
     assert [{each.parts for each in chart.dimensions} for chart in made] == [{4}, {4}]
     assert estimated == [Estimating(7, 0.5, 0.3)] * 2
     assert j.report().sections[0].policy == "chart"
@@ -278,16 +276,16 @@ def test_its_settings_are_checked_before_anything_runs() -> None:
     s.stream("a", rows_of("k"), time="ts")
     s.stream("b", rows_of("k"), time="ts")
     refused = [
-        ({"policy": "auto", "chart_parts": 4}, "policy 'auto' takes budget: leave out chart_parts"),
-        ({"chart_parts": 1}, "chart_parts=1: must be a whole number from 2 to 1000"),
-        ({"chart_rounds": 2.5}, "chart_rounds=2.5: must be a whole number"),
-        ({"policy": "chart", "chart_decay": -1}, "chart_decay=-1: must be a number of at least 0"),
-        ({"chart_threshold": True}, "chart_threshold=True: must be a number of at least 0"),
+        ("auto(parts=4)", "policy 'auto' has no setting parts=4; it has budget"),
+        ("chart(parts=1)", "parts=1: must be a whole number from 2 to 1000"),
+        ("chart(rounds=2.5)", "rounds=2.5: must be a whole number"),
+        ("chart(decay=-1)", "decay=-1: must be a number of at least 0"),
+        ("chart(threshold=True)", "threshold=True: must be a number of at least 0"),
     ]
-    for settings, message in refused:
+    for policy, message in refused:
         with pytest.raises(PlanError) as caught:
-            s.query("SELECT a.k FROM a, b WHERE a.k = b.k WINDOW 1 SECOND", **settings)  # type: ignore[arg-type]
+            s.query("SELECT a.k FROM a, b WHERE a.k = b.k WINDOW 1 SECOND", policy=policy)
         assert message in str(caught.value)
         with pytest.raises(PlanError) as caught:
-            tw.join("a.k = b.k", "1 second", "ts", **settings)  # type: ignore[arg-type]
+            tw.join("a.k = b.k", "1 second", "ts", policy=policy)
         assert message in str(caught.value)

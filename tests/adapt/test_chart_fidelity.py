@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from itertools import permutations
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.adapt.test_chart import observed
+from tests.events.flat_records import changed
 from tests.long_run import examples
 from thalweg import ThalwegError
 from thalweg.adapt import chart
@@ -26,7 +26,9 @@ from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.cost.order_load import FilterTimes
 from thalweg.events import Observed, read
 from thalweg.events.jsonl import from_json, to_json
+from thalweg.events.parts import ChartCounts
 from thalweg.plan.pipeline import Pipeline
+from thalweg.report.chart_sentence import chart_sentence
 from thalweg.report.tally import fold
 
 MANY_S = 10**12
@@ -68,13 +70,13 @@ def working(seen: Observation, ns: int = MANY_S) -> Observation:
 
 
 def test_rounds_and_moves_are_counted() -> None:
-    policy = Chart(Pipeline(("a", "b")), ChartSettings(chart_rounds=1))
+    policy = Chart(Pipeline(("a", "b")), ChartSettings(rounds=1))
     for seed in range(3):
         policy.update(working(observed([0.15, 0.85], [100.0, 100.0], seed, rows=600)))
     policy.update(working(observed([0.85, 0.15], [100.0, 100.0], 3, rows=600)))
     found = policy.looked_up.taken()
-    assert (found["rounds"], found["moves"], "outside" in found) == (4, 1, False)
-    assert policy.looked_up.taken() == {}
+    assert (found.rounds, found.moves, found.outside) == (4, 1, 0)
+    assert policy.looked_up.taken() == ChartCounts()
 
 
 def test_another_chart_is_no_move() -> None:
@@ -94,7 +96,7 @@ def test_the_order_in_force_is_judged_by_what_was_observed(monkeypatch: pytest.M
         return judged(times, order, shares, rows)
 
     monkeypatch.setattr(chart, "judged", kept)
-    policy = Chart(Pipeline(("a", "b")), ChartSettings(chart_decay=0.0, chart_threshold=1e9))
+    policy = Chart(Pipeline(("a", "b")), ChartSettings(decay=0.0, threshold=1e9))
     drawn = [observed([0.1, 0.8], [100.0, 100.0], 1, rows=900), observed([0.8, 0.1], [100.0, 100.0], 2, rows=900)]
     in_force = []
     for each in drawn:
@@ -148,35 +150,22 @@ def test_the_report_says_how_the_chart_was_followed(tmp_path: Path) -> None:
     assert counted.fidelity is not None
     assert counted.mean_regret is not None
     assert 0 <= counted.fidelity <= 1 <= counted.mean_regret
-    assert counted.sentence() in " ".join(str(keep.report()).split())
-    assert counted.sentence() in keep.report()._repr_html_()
+    assert chart_sentence(counted) in " ".join(str(keep.report()).split())
+    assert chart_sentence(counted) in keep.report()._repr_html_()
     assert section.to_dict()["chart"] == {
         "rounds": counted.rounds, "moves": counted.moves, "outside": 0, "judged": counted.judged,
         "fidelity": counted.fidelity, "regret": counted.mean_regret,
     }  # fmt: skip
     assert str(fold(read(tmp_path / "run.jsonl"))) == str(keep.report())
     told = [record for record in read(tmp_path / "run.jsonl") if isinstance(record, Observed)]
-    assert sum(record.rounds for record in told) == counted.rounds
-
-
-@pytest.mark.usefixtures("judges_all")
-def test_records_of_older_versions_have_no_chart(tmp_path: Path) -> None:
-    filtered(events=tmp_path / "run.jsonl")
-    new = {"rounds", "moves", "outside", "judged", "hits", "regret"}
-    lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
-    assert all(new <= set(line) for line in lines if line["event"] == "observed")
-    old = [from_json(json.dumps({key: each[key] for key in each if key not in new})) for each in lines]
-    report = fold(old)
-    assert report.sections[0].chart.rounds == 0
-    assert "chart:" not in str(report)
-    assert "chart" not in report.to_dict()["sections"][0]
+    assert sum(record.chart.rounds for record in told) == counted.rounds
 
 
 def test_more_hits_than_judged_rounds_are_no_record(tmp_path: Path) -> None:
     filtered(events=tmp_path / "run.jsonl")
     record = next(record for record in read(tmp_path / "run.jsonl") if isinstance(record, Observed))
     with pytest.raises(ThalwegError, match="hits is 3, more than the 2 rounds that were judged"):
-        from_json(to_json(replace(record, judged=2, hits=3)))
+        from_json(to_json(changed(record, judged=2, hits=3)))
 
 
 def test_other_policies_have_no_chart_in_their_report() -> None:

@@ -76,28 +76,30 @@ def test_tickets_are_drops_per_ns_and_fade() -> None:
 def test_decisions_are_counted_by_batch_of_rows(batch: int) -> None:
     rows = 2_800
     everything = Stream({}, np.ones((rows, 3)), np.zeros(rows, np.int64), np.ones((1, 3)))
-    done = run("eddy", everything, eddy_batch=batch)
+    done = run("eddy", everything, batch=batch)
     work = done.loop.take_work()
     assert all(done.kept)
-    assert work.decisions == 2 * rows // batch, "of three filters, and then of two"
+    assert work.routes is not None
+    assert work.routes.decisions == 2 * rows // batch, "of three filters, and then of two"
     assert max(called for _, called in done.calls) == batch
     assert len(done.calls) == 3 * rows // batch, "each decision is a call"
     assert done.evaluations == 3 * rows
-    assert done.policy.decisions <= work.decisions
-    assert "a lottery has decided" in work.standing
+    assert done.policy.decisions <= work.routes.decisions
+    assert "a lottery has decided" in work.in_force.standing
     assert done.policy.routing_ns == 0, "on this clock, only filters take time"
-    assert "routing took 0 ns per decision" in work.standing
+    assert "routing took 0 ns per decision" in work.in_force.standing
 
 
 def test_a_longer_slice_is_cut_into_rusters() -> None:
     rows = stream("classes", 1_000, seed=2)
-    done = run("eddy", rows, slice_rows=1_000, eddy_batch=10)
+    done = run("eddy", rows, slice_rows=1_000, batch=10)
     assert done.kept == rows.passes.all(axis=1).tolist()
-    assert done.loop.work.routes is not None
-    assert done.loop.work.routes.rows == [1_000]
-    assert done.loop.work.decisions >= 100, "one or more for each ruster of ten rows"
+    routes = done.loop.ledger.on_routes
+    assert routes is not None
+    assert routes.rows.tolist() == [1_000]
+    assert routes.decisions >= 100, "one or more for each ruster of ten rows"
     evaluated = [sum(called for k, called in done.calls if k == filter_) for filter_ in range(8)]
-    assert done.loop.work.evaluated == evaluated == done.loop.work.routes.evaluated[0]
+    assert done.loop.work.chain.evaluated == evaluated == routes.evaluated[0].tolist()
 
 
 def test_it_takes_as_much_as_a_good_order_where_values_mean_nothing() -> None:
@@ -105,4 +107,4 @@ def test_it_takes_as_much_as_a_good_order_where_values_mean_nothing() -> None:
     done = run("eddy", rows)
     assert done.evaluations / 60_000 < 1.3 * rows.clairvoyant()
     assert done.evaluations / 60_000 > rows.clairvoyant(), "nothing is better than the best order"
-    assert done.loop.work.profile_tuples == 0
+    assert done.loop.work.chain.profile_tuples == 0

@@ -96,10 +96,11 @@ def test_decisions_are_made_by_value_and_counted() -> None:
     rows = stream("classes", 20_000, seed=7)
     done = run("eddy-cbr", rows)
     work = done.loop.take_work()
-    assert work.profile_tuples > 100
-    assert work.decisions > 20_000 // 100 * 2, "one or more for each ruster of up to 100 rows"
-    assert sum(called for _, called in done.calls) == sum(work.evaluated) + sum(work.profiled)
-    assert "by source based on" in work.standing
+    assert work.chain.profile_tuples > 100
+    assert work.routes is not None
+    assert work.routes.decisions > 20_000 // 100 * 2, "one or more for each ruster of up to 100 rows"
+    assert sum(called for _, called in done.calls) == sum(work.chain.evaluated) + sum(work.chain.profiled)
+    assert "by source based on" in work.in_force.standing
 
 
 @pytest.mark.parametrize(("name", "batch"), [("classes", 100), ("many", 100), ("many", 7), ("classes", 10_000)])
@@ -117,7 +118,7 @@ def test_a_decision_is_for_as_many_rows_of_one_class_as_asked(
     draw = fabric._drawn
     monkeypatch.setattr(fabric, "_drawn", drawn)
     rows = stream(name, 20_000, seed=7)
-    done = run("eddy-cbr", rows, eddy_batch=batch)
+    done = run("eddy-cbr", rows, batch=batch)
     assert done.kept == rows.passes.all(axis=1).tolist()
     assert sum(first_decisions) == 20_000
     assert max(first_decisions) <= batch

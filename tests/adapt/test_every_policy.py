@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thalweg as tw
-from thalweg.adapt import POLICIES, check_policy, make_policy
+from thalweg.adapt import POLICIES, make_policy
 from thalweg.errors import PlanError
 from thalweg.plan import Pipeline
 from thalweg.testing import assert_policy
@@ -40,7 +40,7 @@ def example_of(name: str, seed: int) -> checks.Example:
 @each_policy
 def test_a_policy_is_registered_by_its_own_name(name: str) -> None:
     assert POLICIES[name].name == name
-    assert check_policy(name) == POLICIES[name].defaults
+    assert tw.policy(name).settings == POLICIES[name].defaults
 
 
 @each_policy
@@ -94,5 +94,5 @@ def test_a_snapshot_of_another_version_is_refused_unchanged() -> None:
 def test_a_loop_runs_built_in_policies_without_a_wrapper() -> None:
     rng = np.random.default_rng(1)
     for name, cls in POLICIES.items():
-        assert type(make_policy(name, Pipeline(("a", "b")), check_policy(name), rng)) is cls
-        assert type(make_policy(cls, Pipeline(("a", "b")), check_policy(cls), rng)) is cls
+        assert type(make_policy(name, Pipeline(("a", "b")), tw.policy(name).settings, rng)) is cls
+        assert type(make_policy(cls, Pipeline(("a", "b")), tw.policy(cls).settings, rng)) is cls

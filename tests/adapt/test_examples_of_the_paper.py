@@ -145,7 +145,7 @@ def steady_evaluations(loop: FilterLoop[pa.RecordBatch], rounds: list[list[int]]
     for values in rounds[warm_up:]:
         loop.process(tuples(values))
     work = loop.take_work()
-    return sum(work.evaluated) / work.rows
+    return sum(work.chain.evaluated) / work.chain.rows
 
 
 def example_6(n: int, odd_one_at: int) -> FilterPlan:
@@ -228,7 +228,7 @@ def test_example_7_local_swaps_sticks_where_a_greedy_does_not(n: int, slice_rows
         for values in rounds[:3]:
             loop.process(pa.RecordBatch.from_pydict({"e": values, "era": [2] * 100}))
         work = loop.take_work()
-        measured[policy] = sum(work.evaluated) / work.rows
+        measured[policy] = sum(work.chain.evaluated) / work.chain.rows
         if policy == "local-swaps":
             assert loop.order == tuple(range(n))
             assert isinstance(loop.policy, LocalSwaps)

@@ -112,10 +112,10 @@ def test_a_mesh_is_given_up_when_values_stop_to_matter() -> None:
         last = [switch for switch in run.loop.work.switches if switch.mesh is not None][-1]
         assert last.mesh is not None
         assert last.mesh.routes == (last.after,)
-        before = sum(run.loop.work.evaluated)
+        before = sum(run.loop.work.chain.evaluated)
         later = stream("none", ROWS, seed)
         run.run(later)
-        assert (sum(run.loop.work.evaluated) - before) / ROWS < 1.05 * later.clairvoyant(), "in the best order"
+        assert (sum(run.loop.work.chain.evaluated) - before) / ROWS < 1.05 * later.clairvoyant(), "in the best order"
 
 
 def test_each_mesh_has_a_version_of_its_own() -> None:
@@ -187,8 +187,8 @@ def test_guards_and_unprofiled_filters_in_a_mesh() -> None:
     mesh = run.policy.mesh
     assert mesh is not None
     assert all(route.index(4) < route.index(5) for route in mesh.routes)
-    assert run.loop.work.profiled[2] == 0
-    assert sum(run.loop.work.profiled) > 0
+    assert run.loop.work.chain.profiled[2] == 0
+    assert sum(run.loop.work.chain.profiled) > 0
 
 
 def test_a_snapshot_goes_on_with_the_mesh_elsewhere() -> None:
@@ -224,7 +224,11 @@ def test_one_filter_has_nothing_to_route() -> None:
     run = ClassifiedStream(("source",), 6, filters=1)
     drawn = stream("classes", ROWS, 6)
     assert run.process(drawn.values, drawn.passes[:, :1]) == 1.0
-    assert run.policy.standing == run.loop.take_work().standing == "there is one filter, so there is nothing to route"
+    assert (
+        run.policy.standing
+        == run.loop.take_work().in_force.standing
+        == "there is one filter, so there is nothing to route"
+    )
     restored = MeshPolicy(Pipeline(("a",)))
     restored.restore(restored.snapshot())
     assert "nothing to route" in restored.standing
@@ -339,16 +343,16 @@ TABLE = pa.table({"x": [1, 2], "source": ["a", "b"], "tags": [["a"], []], "point
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"routes": 0}, "routes=0: the most routes must be a whole number from 1 to 64"),
-        ({"routes": True}, "routes=True: the most routes"),
-        ({"routes": 2.0}, "routes=2.0: the most routes"),
-        ({"routes": 65}, "routes=65: the most routes"),
-        ({"search": "opt"}, "search='opt': pricing all partitions takes too long while a query runs; use 'ii' or 'sa'"),
-        ({"search": "iii"}, "search='iii': must be one of ii, sa (did you mean 'ii'?)"),
-        ({"search": 7}, "search=7: must be one of ii, sa"),
-        ({"search_from": "route-drivn"}, "(did you mean 'route-driven'?)"),
+        ({"policy": "mesh(routes=0)"}, "routes=0: the most routes must be a whole number from 1 to 64"),
+        ({"policy": "mesh(routes=True)"}, "routes=True: the most routes"),
+        ({"policy": "mesh(routes=2.0)"}, "routes=2.0: the most routes"),
+        ({"policy": "mesh(routes=65)"}, "routes=65: the most routes"),
+        ({"policy": "mesh(search='opt')"}, "search='opt': pricing all partitions takes too long while a query runs"),
+        ({"policy": "mesh(search='iii')"}, "search='iii': must be one of ii, sa (did you mean 'ii'?)"),
+        ({"policy": "mesh(search=7)"}, "search=7: must be one of ii, sa"),
+        ({"policy": "mesh(search_from='route-drivn')"}, "(did you mean 'route-driven'?)"),
         ({"budget": 0.0}, "budget=0.0"),
-        ({"p": 0.1}, "leave out p"),
+        ({"policy": "mesh(p=0.1)"}, "'mesh' has no setting p=0.1; it has budget, routes, search and search_from"),
         ({"classify_by": []}, "classify_by=[]: name at least one column"),
         ({"classify_by": "source"}, "classify_by='source': must be a list of column names"),
         ({"classify_by": {"source"}}, "classify_by={'source'}: must be a list of column names"),
@@ -356,7 +360,7 @@ TABLE = pa.table({"x": [1, 2], "source": ["a", "b"], "tags": [["a"], []], "point
         ({"classify_by": ["source", "x", "source"]}, "'source' is named twice; name it once"),
         ({"classify_by": ["source", "Source"]}, "is named twice; name it once"),
         ({"policy": "sweep", "classify_by": ["source"]}, "policy 'sweep' does not classify rows; use"),
-        ({"policy": "static", "routes": 3}, "leave out routes"),
+        ({"policy": "static(routes=3)"}, "policy 'static' has no setting routes=3; it takes none"),
     ],
     ids=str,
 )  # fmt: skip

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from thalweg.adapt.mesh import MeshPolicy
-from thalweg.adapt.policy import Observation, RouteCounts
+from thalweg.adapt.policy import Observation, ObservedRoutes
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import Leaf, RouteTree, ValueNode
 from thalweg.plan.pipeline import Pipeline
@@ -30,7 +30,7 @@ def test_a_mesh_is_given_up_if_routing_takes_more_than_it_saves(routing_ns: floa
             rows, np.zeros(2, np.int64), rows * int(COST_NS), np.full(2, COST_NS), dropped,
             known=np.ones_like(dropped), working_ns=int(ROWS * (COST_NS + routing_ns)), batch_rows=10_000,
             values={"source": pa.array(["x"] * half + ["y"] * half)},
-            routes=RouteCounts(1, rows, counts, none, int(routing_ns * ROWS)),
+            routes=ObservedRoutes(1, rows, counts, none, int(routing_ns * ROWS)),
         )
     )  # fmt: skip
     assert (policy.mesh is not None) == is_kept

@@ -17,7 +17,7 @@ def test_one_route_profiles_the_same_sample_in_one_order(seed: int) -> None:
     assert many.kept == one.kept == rows.passes.all(axis=1).tolist()
     assert one.policy.mesh is None
     assert one.policy.samples.added == pytest.approx(many.policy.samples.added, rel=0.1)
-    assert one.loop.work.profile_tuples > 1.5 * auto.loop.work.profile_tuples
+    assert one.loop.work.chain.profile_tuples > 1.5 * auto.loop.work.chain.profile_tuples
 
 
 def test_one_route_stays_with_one_order_where_routes_would_pay() -> None:
@@ -25,7 +25,7 @@ def test_one_route_stays_with_one_order_where_routes_would_pay() -> None:
     many, one = run("mesh", rows), run("mesh", rows, routes=1)
     assert many.policy.mesh is not None
     assert one.policy.mesh is None
-    assert one.loop.work.routes is None
+    assert one.loop.ledger.on_routes is None
     assert one.loop.work.switches
     assert all(switch.mesh is None for switch in one.loop.work.switches)
     assert many.evaluations < one.evaluations

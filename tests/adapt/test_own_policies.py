@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ import pytest
 
 import thalweg as tw
 from tests.adapt.forward import Forward, ForwardSettings
-from thalweg.adapt import POLICIES, Policy, Verdict, check_policy, make_policy, policy_name, takes
+from thalweg.adapt import POLICIES, Policy, Verdict, make_policy, policy_name, setting_names
 from thalweg.adapt.auto import Auto
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.adapt.policy import Trial
@@ -23,7 +23,7 @@ from thalweg.events import read
 from thalweg.plan import Pipeline
 from thalweg.report.kept_order_reason import derived
 from thalweg.runtime.local.virtual import MultiwayJoin, Selection
-from thalweg.runtime.settings import FilterSettings
+from thalweg.runtime.settings import FilterSettings, unknown_settings
 from thalweg.testing import assert_policy
 
 ROWS = pa.table({"x": [n * 7 % 1000 for n in range(5_000)]})
@@ -84,21 +84,18 @@ def test_queries_run_with_it_and_explain_shows_its_name() -> None:
 
 
 def test_simulations_take_it() -> None:
-    assert "'forward'" in repr(Selection("s", "a", *chain(), policy=Forward, p=0.1))
+    assert "'forward'" in repr(Selection("s", "a", *chain(), policy=tw.policy(Forward, p=0.1)))
     assert "'forward'" in repr(MultiwayJoin("j", "a.k = b.k", 5, "t", policy=Forward))
 
 
 def test_its_settings_are_the_fields_of_its_defaults() -> None:
-    assert takes(Forward) == ("p", "patience")
-    assert check_policy(Forward) == ForwardSettings()
-    assert check_policy(Forward, p=0.1, patience=9) == ForwardSettings(0.1, 9)
-    keep = tw.filters(*chain(), policy=Forward, p=0.25)
+    assert setting_names(Forward) == ("p", "patience")
+    assert tw.policy(Forward).settings == ForwardSettings()
+    assert tw.policy(Forward, p=0.1, patience=9).settings == ForwardSettings(0.1, 9)
+    keep = tw.filters(*chain(), policy=tw.policy(Forward, p=0.25))
     assert FilterSettings.in_force(keep._given).profile == ForwardSettings(0.25)
-    with pytest.raises(tw.PlanError, match="policy 'forward' takes p, patience: leave out alpha"):
-        tw.filters(*chain(), policy=Forward, alpha=0.5)
-    assert FilterSettings.resolve(
-        {"policy": Forward}, environ={"THALWEG_P": "0.125", "THALWEG_ALPHA": "0.5"}
-    ).profile == (ForwardSettings(0.125))
+    with pytest.raises(tw.PlanError, match=r"policy 'forward' has no setting alpha=0\.5; it has p and patience"):
+        tw.filters(*chain(), policy=tw.policy(Forward, alpha=0.5))
 
     class Plain(Forward):
         name = "plain"
@@ -107,9 +104,31 @@ def test_its_settings_are_the_fields_of_its_defaults() -> None:
         def __init__(self, pipeline: Pipeline, settings: None, rng: np.random.Generator) -> None:
             super().__init__(pipeline, ForwardSettings(), rng)
 
-    assert check_policy(Plain) is None
-    with pytest.raises(tw.PlanError, match="policy 'plain' takes no settings: leave out p"):
-        tw.filters(*chain(), policy=Plain, p=0.5)
+    assert tw.policy(Plain).settings is None
+    with pytest.raises(tw.PlanError, match=r"policy 'plain' has no setting p=0\.5; it takes none"):
+        tw.filters(*chain(), policy=tw.policy(Plain, p=0.5))
+
+
+def test_what_its_settings_raise_is_reported_with_its_name() -> None:
+    @dataclass(frozen=True)
+    class Picky:
+        patience: int = 2
+
+        def __post_init__(self) -> None:
+            if self.patience > 9:
+                raise ValueError("nobody waits so long")
+            if self.patience < 1:
+                raise tw.PlanError(f"patience={self.patience}: must be 1 or more")
+
+    picky = type("Waiting", (Forward,), {"name": "waiting", "defaults": Picky()})
+    with pytest.raises(tw.PlanError, match=r"^policy 'waiting': patience=0: must be 1 or more$"):
+        tw.policy(picky, patience=0)
+    with pytest.raises(
+        tw.PlanError, match=r"^policy 'waiting' cannot have the settings .*'patience': 10.*: ValueError: no"
+    ):
+        tw.policy(picky, patience=10)
+    assert repr(tw.policy(picky, patience=9)) == "tw.policy(Waiting, patience=9)"
+    assert tw.policy(picky, patience=9).text == "waiting(patience=9)"
 
 
 def test_without_a_name_it_is_shown_by_the_name_of_its_class() -> None:
@@ -386,14 +405,26 @@ def test_what_a_snapshot_leaves_out_must_be_known() -> None:
         assert_policy(Forward, leaves_out=["trials"])
 
 
-def test_a_new_setting_of_a_policy_needs_no_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a built-in policy had one more setting, it would be read from the environment, checked and passed on."""
-    from thalweg.adapt import registry
-    from thalweg.runtime import settings
+@dataclass(frozen=True)
+class MoreSettings(ForwardSettings):
+    """As if the policy had got one more setting in its file."""
 
+    boldness: str = "some"
+
+
+def test_a_new_setting_of_a_policy_needs_no_line_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read from text in code and outside, checked, passed on, shown by `explain` and listed in errors."""
     monkeypatch.setitem(POLICIES, "forward", Forward)
-    monkeypatch.setitem(registry.SETTINGS, "patience", int)
-    monkeypatch.setitem(settings.FROM_OUTSIDE, "patience", int)
-    found = FilterSettings.resolve({"policy": "forward"}, environ={"THALWEG_PATIENCE": "7"})
-    assert found.profile == ForwardSettings(patience=7)
-    assert "patience" in FilterSettings.names()
+    monkeypatch.setattr(Forward, "defaults", MoreSettings())
+    text = "forward(patience=7, boldness='much')"
+    expected = MoreSettings(patience=7, boldness="much")
+    assert tw.policy("forward", patience=7, boldness="much").text == text
+    keep = tw.filters(*chain(), policy=text)
+    assert FilterSettings.in_force(keep._given).profile == expected
+    assert "boldness=much" in str(keep.explain())
+    assert FilterSettings.resolve({}, environ={"THALWEG_POLICY": text}).profile == expected
+    assert FilterSettings.resolve({}, {"spark.thalweg.policy": text}.get).profile == expected
+    with pytest.raises(tw.PlanError, match=r"\(did you mean 'boldness'\?\); it has p, patience and boldness"):
+        tw.filters(*chain(), policy="forward(bolness='much')")
+    (said,) = unknown_settings({}, {"THALWEG_BOLDNESS": "much"})
+    assert said.endswith("set THALWEG_POLICY to forward(boldness='much') instead")

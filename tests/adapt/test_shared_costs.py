@@ -42,7 +42,7 @@ def test_workers_that_share_work_less_than_workers_that_do_not() -> None:
             chain = DrawnChain.of(seed, least=8, most_rows=40_000)
             streams += run_workers(chain, seed, shared=shared)
         spent[shared] = sum(stream.spent_ns for stream in streams)
-        trials += sum(stream.loop.work.trials for stream in streams)
+        trials += sum(stream.loop.work.trials.trials for stream in streams)
     assert trials > 0
     assert spent[True] < 0.97 * spent[False]
 
@@ -133,8 +133,8 @@ def test_what_one_worker_has_tried_the_others_need_not_try() -> None:
         for seed in range(300, 312):
             chain = DrawnChain.of(seed, least=8, most_rows=40_000)
             streams += run_workers(chain, seed, shared=shared)
-        trials[shared] = sum(stream.loop.work.trials for stream in streams)
-        losses[shared] = sum(stream.loop.work.trial_loss_ns for stream in streams)
+        trials[shared] = sum(stream.loop.work.trials.trials for stream in streams)
+        losses[shared] = sum(stream.loop.work.trials.loss_ns for stream in streams)
         spent[shared] = sum(stream.spent_ns for stream in streams)
     assert 0 < trials[True] < trials[False]
     assert losses[True] < losses[False]
@@ -147,6 +147,6 @@ def test_a_trial_with_a_shared_cost_has_more_than_one_row() -> None:
         chain = DrawnChain.of(seed, least=8, most_rows=40_000)
         for stream in run_workers(chain, seed, shared=True):
             work = stream.loop.work
-            if work.trials:
-                lost[seed] = min(lost.get(seed, 10**9), work.trial_rows // work.trials)
+            if work.trials.trials:
+                lost[seed] = min(lost.get(seed, 10**9), work.trials.rows // work.trials.trials)
     assert min(lost.values()) > 1, lost

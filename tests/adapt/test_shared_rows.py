@@ -89,7 +89,7 @@ def test_no_mesh_where_values_mean_nothing(folder: Path) -> None:
     for seed in range(4):
         workers = workers_of(folder, TuplePool, seed)
         run_together(workers, [stream("none", ROWS, 100 * seed + n) for n in range(2)], rows=30 * BATCH)
-        assert any(worker.policy.samples.added > worker.loop.work.profile_tuples for worker in workers), (
+        assert any(worker.policy.samples.added > worker.loop.work.chain.profile_tuples for worker in workers), (
             "rows were shared"
         )
         divided += sum(bool(adoptions(worker)) for worker in workers)

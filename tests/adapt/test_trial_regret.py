@@ -28,7 +28,7 @@ def trials_of(seed: int, noise: float) -> tuple[tuple[Tried, ...], VirtualStream
     stream = chain.stream(seed, noise=noise)
     trials = watch_trials(stream, chain.passed)
     assert (stream.process(chain.passed) == chain.passed.all(axis=1)).all()
-    assert len(trials) == stream.loop.work.trials
+    assert len(trials) == stream.loop.work.trials.trials
     return tuple(trials), stream, chain
 
 
@@ -123,5 +123,5 @@ def test_a_trial_of_an_expensive_filter_has_few_rows(row_ns: float) -> None:
         stream.process(passed[:, order])
         work, at = stream.loop.work, order.index(2)
         assert stream.loop.order[-1] == at
-        beyond = work.evaluated[at] + work.profiled[at] - int(passed[:, :2].all(axis=1).sum())
-        assert beyond * row_ns <= 0.02 * work.total_ns + LOAN_NS + FIRST_ROWS * row_ns
+        beyond = work.chain.evaluated[at] + work.chain.profiled[at] - int(passed[:, :2].all(axis=1).sum())
+        assert beyond * row_ns <= 0.02 * work.times.total_ns + LOAN_NS + FIRST_ROWS * row_ns

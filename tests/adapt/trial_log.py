@@ -48,7 +48,7 @@ def watch_trials(stream: VirtualStream, passed: np.ndarray) -> list[Tried]:
         if seen.trial_ns:
             trial, seen_rows = stream.policy.wants().trial, stream.loop.rows_seen
             assert trial is not None
-            rows = stream.loop.work.trial_rows - sum(tried.rows for tried in log)
+            rows = stream.loop.work.trials.rows - sum(tried.rows for tried in log)
             part = passed[seen_rows - rows : seen_rows]
             true_ns = order_ns(stream, trial.order, part) - order_ns(stream, stream.policy.order, part)
             log.append(

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+import thalweg as tw
 from thalweg import predicate
-from thalweg.adapt import Observation, Verdict, check_policy, make_policy
+from thalweg.adapt import Observation, Verdict, make_policy
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
@@ -63,7 +64,7 @@ class VirtualStream:
             )
         )
         rng = np.random.default_rng(seed)
-        self.policy = make_policy(policy, plan.pipeline, check_policy(policy, **settings), rng)
+        self.policy = make_policy(policy, plan.pipeline, tw.policy(policy, **settings).settings, rng)
         update = self.policy.update
 
         def timed(seen: Observation) -> Verdict | None:
@@ -106,17 +107,17 @@ class VirtualStream:
     def spent(self) -> float:
         """Cost-weighted evaluations so far, profiling included."""
         work = self.loop.work
-        return float((np.array(work.evaluated) + np.array(work.profiled)) @ self.units)
+        return float((np.array(work.chain.evaluated) + np.array(work.chain.profiled)) @ self.units)
 
     @property
     def adapting(self) -> float:
         """The share of the time that profiling, re-optimizing and what trials lost took."""
-        return adapting_ns(self.loop.work) / self.loop.work.total_ns
+        return adapting_ns(self.loop.work) / self.loop.work.times.total_ns
 
 
 def adapting_ns(work: Work | Section) -> int:
     """Return all the time that counts towards a budget."""
-    return work.profiling_ns + work.reoptimizing_ns + work.trial_loss_ns
+    return work.times.profiling_ns + work.times.reoptimizing_ns + work.trials.loss_ns
 
 
 def least(phases: Sequence[np.ndarray], units: Sequence[float]) -> float:

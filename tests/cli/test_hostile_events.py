@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,24 @@ from hypothesis import given
 from rich.cells import cell_len
 from typer.testing import CliRunner, Result
 
+from tests.events.flat_records import made
 from tests.hostile_texts import HOSTILE, READABLE, hidden, hostile_texts
 from tests.long_run import examples
 from tests.report.join_records import joined, verdict
 from thalweg.cli import app
-from thalweg.events import BatchTimed, NativeObserved, Observed, PlanObserved, Record, VerdictGiven, to_json
+from thalweg.events import (
+    BatchTimed,
+    JoinObserved,
+    NativeObserved,
+    Observed,
+    Origin,
+    PlanObserved,
+    Record,
+    VerdictGiven,
+    from_json,
+    to_json,
+)
+from thalweg.events.parts import NativeCounts, PlanCounts, PlanForecast
 
 LEAF = {"route": 0, "share": 0.5}
 MESH = {
@@ -34,34 +47,40 @@ FIXED = ("event", "kind")
 
 
 def filter_records(run: str, **more: Any) -> list[Record]:
+    origin = Origin(run, "stream", 0, "worker", "auto")
+    values: dict[str, Any] = {
+        "predicates": ("slow", "cheap"), "order": ("cheap", "slow"), "rows": 15, "kept": 3, "evaluated": (10, 15),
+        "passed": (3, 10), "busy_ns": (500, 200), "cost_ns": (50.0, 12.0), "profiled": (2, 2),
+        "profile_busy_ns": (9, 9), "profile_tuples": 2, "total_ns": 1_000, "profiling_ns": 50, "reoptimizing_ns": 20,
+        "standing": "nothing better",
+    }  # fmt: skip
+    named = replace(origin, query="id", start="run", query_name="name")
     return [
-        VerdictGiven(run, 0, "worker", "auto", 5, ("slow", "cheap"), ("cheap", "slow"), "it is better"),
-        Observed(
-            run, "stream", 0, "worker", "auto", ("slow", "cheap"), ("cheap", "slow"), 15, 3, (10, 15), (3, 10),
-            (500, 200), (50.0, 12.0), (2, 2), (9, 9), (0, 0), 2, 1_000, 50, 20, query="id", start="run",
-            query_name="name", standing="nothing better", **more,
-        ),
-    ]  # fmt: skip
+        VerdictGiven(origin, 5, ("slow", "cheap"), ("cheap", "slow"), "it is better"),
+        made(Observed, **asdict(named), **values, **more),
+    ]
 
 
 RECORDS: list[Record] = [
     *filter_records("run 1"),
     *filter_records("run 2", **ROUTED, mesh=json.dumps(MESH)),
     NativeObserved(
-        "run 2", "stream", 0, "auto", ("slow", "cheap"), ("x > 1", "y > 1"), "0123", ("text", "number"), (1.0, 2.0),
-        ("x > 1", "y > 1"), ("y > 1", "x > 1"), "it drops more", (10, 10), (5, 5), (1, 2), (5, 5),
+        Origin("run 2", "stream", 0, policy="auto"), ("slow", "cheap"), ("x > 1", "y > 1"), "0123", ("text", "number"),
+        (1.0, 2.0), ("x > 1", "y > 1"), ("y > 1", "x > 1"), "it drops more", NativeCounts([10, 10], [5, 5]), (1, 2),
+        (5, 5),
     ),
     verdict("run 3"),
     joined("run 3", query_name="name", standing="nothing better", most_matches=900, hottest="k=1"),
     joined("run 3", "b", **ROUTED, mesh=json.dumps(MESH)), joined("run 3", "c"),
-    replace(
-        joined("run 3"), stream="users", others=(), order=(), evaluated=(), passed=(), profiled=(), table=True
+    made(
+        JoinObserved, run="run 3", kind="stream", batch=0, worker="bucket 0", policy="auto", alias="users", table=True,
+        rows=20, window_rows=20,
     ),
     PlanObserved(
-        "run 3", "stream", 0, "bucket 0", "auto", "((a b) c)", 100, 900, 70, 20, 2_000, 10.0, 900.0, 70.0, 20.0,
-        2_000.0, "(a (b c))", "it takes less time",
+        Origin("run 3", "stream", 0, "bucket 0", "auto"), "((a b) c)", PlanCounts(100, 900, 70, 20, 2_000),
+        PlanForecast(900.0, 70.0, 20.0, 2_000.0), 10.0, "(a (b c))", "it takes less time",
     ),
-    BatchTimed("run 3", 0, 100, 1.0, 1.7e9, query_name="name"),
+    BatchTimed(Origin("run 3", "stream", 0, query_name="name"), 100, 1.0, 1.7e9),
 ]  # fmt: skip
 
 
@@ -77,8 +96,8 @@ def changed(value: Any, suffix: str) -> Any:
 
 
 def hostile(record: Record, suffix: str) -> Record:
-    values = {each.name: getattr(record, each.name) for each in fields(record)}
-    return replace(record, **{name: changed(v, suffix) for name, v in values.items() if name not in FIXED})
+    values = {name: changed(value, suffix) for name, value in json.loads(to_json(record)).items() if name not in FIXED}
+    return from_json(json.dumps({name: json.loads(to_json(record))[name] for name in FIXED} | values))
 
 
 def reported(folder: Path, suffix: str, *options: str) -> Result:

@@ -33,7 +33,7 @@ def run(drawn: DrawnStreams, shape: Shape) -> WindowedJoin:
 
 def as_held(drawn: DrawnStreams, loop: WindowedJoin) -> JoinNumbers:
     """The numbers with the most rows that each window has held."""
-    held: dict[str, Any] = {alias: float(loop.counts[alias].most_rows) for alias in drawn.graph.aliases}
+    held: dict[str, Any] = {alias: float(loop.counts[alias].window.most_rows) for alias in drawn.graph.aliases}
     columns = {alias: len(loop.binding.stored[alias].names) for alias in held}
     return replace(drawn.numbers(columns=columns), held=held, _memo={})
 
@@ -69,8 +69,8 @@ def test_kept_sub_joins_hold_between_their_rows_and_twice_as_many() -> None:
         ((name, inner),) = loop.take_inner().items()
         part = frozenset(streams_of(next(part for part in shape if not isinstance(part, str))))
         live = float(drawn.numbers().rows(part))
-        assert inner.rows > 100
-        assert 0.8 * live <= inner.rows <= EXPIRED * live * 1.2, name
+        assert inner.window.rows > 100
+        assert 0.8 * live <= inner.window.rows <= EXPIRED * live * 1.2, name
 
 
 def test_stores_are_named_as_plans_name_them() -> None:

@@ -87,13 +87,13 @@ def test_a_star_probes_as_often_as_expected(name: str, seed: int) -> None:
     assert isinstance(loop, JoinLoop)
     expected = node_operations([frozenset([alias]) for alias in aliases], filled(drawn).numbers())
     work = {alias: loop.take_probed(alias) for alias in aliases}
-    looked_up = sum(sum(probed.work.evaluated) for probed in work.values())
-    made = sum(loop.counts[alias].results for alias in aliases)
+    looked_up = sum(sum(probed.work.chain.evaluated) for probed in work.values())
+    made = sum(loop.counts[alias].matches.results for alias in aliases)
     assert near(float(expected["results"]) * SPAN, made, 0.2)
     lookups = float(expected["probes"] + expected["steps"]) * SPAN
     if name == "one class":  # in a star of classes, rows of the other streams look along paths
         assert near(lookups, looked_up, 0.2)
-        entries = sum(work[alias].looked + loop.counts[alias].looked for alias in aliases)
+        entries = sum(work[alias].looked + loop.counts[alias].matches.looked for alias in aliases)
         assert 0.6 * (entries - looked_up) < float(expected["entries"]) * SPAN < 1.6 * entries
     else:
         assert lookups > 0.8 * looked_up
@@ -112,7 +112,7 @@ def test_a_join_of_many_inputs_makes_what_is_expected(name: str, seed: int) -> N
             if isinstance(node, MultiwayNode):
                 expected = float(node_operations(parts_of(node.shape), numbers)["results"]) * SPAN
                 assert near(expected, node.made, 0.25), to_text(shape)
-        made = sum(loop.counts[alias].results for alias in drawn.graph.aliases)
+        made = sum(loop.counts[alias].matches.results for alias in drawn.graph.aliases)
         assert near(float(numbers.rate(frozenset(drawn.graph.aliases))) * SPAN, made, 0.25)
 
 

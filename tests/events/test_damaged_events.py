@@ -17,7 +17,8 @@ import thalweg as tw
 from thalweg.cli import app
 from thalweg.cli.demo.log_lines import make_lines
 from thalweg.cli.demo.predicates import PREDICATES
-from thalweg.events import NativeObserved, read, to_json
+from thalweg.events import BatchTimed, NativeObserved, Origin, PlanObserved, read, to_json
+from thalweg.events.parts import ChartCounts, NativeCounts, PlanCounts, PlanForecast
 from thalweg.events.reading import MOST_BYTES
 
 WRONG: list[Any] = [
@@ -59,10 +60,16 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for _ in join.over(a=rows, b=rows):
         pass
     native = NativeObserved(
-        "batch 9", "batch", None, "auto", (), ("x", "y"), "f", ("text", "JSON"), (1.0, 9.0), ("x", "y"),
-        ("y", "x"), "why", (10, 5), (5, 1), (0, 1), (3, 4),
+        Origin("batch 9", "batch", policy="auto"), (), ("x", "y"), "f", ("text", "JSON"), (1.0, 9.0), ("x", "y"),
+        ("y", "x"), "why", NativeCounts([10, 5], [5, 1]), (0, 1), (3, 4),
     )  # fmt: skip
-    return [*path.read_text().splitlines(), to_json(native)]
+    plan = PlanObserved(
+        Origin("batch 9", "batch", None, "bucket 0", "chart"), "(a b)", PlanCounts(9, 8, 7, 6, 5),
+        PlanForecast(1.5, 2.5, 3.5, 4.5), 10.5, "multiway", "why", (1.0, 2.0),
+        ChartCounts(5, 4, 3, 2, 1, 2.5), "as said",
+    )  # fmt: skip
+    timed = BatchTimed(Origin("q run s", "stream", 3, query="q", start="s"), 10, 1.5, 1.7e9)
+    return [*path.read_text().splitlines(), to_json(native), to_json(plan), to_json(timed)]
 
 
 @pytest.fixture
@@ -154,11 +161,14 @@ def test_other_files(lines: list[str], whole: str, tmp_path: Path) -> None:
 
 def test_every_field_may_be_wrong(lines: list[str], tmp_path: Path) -> None:
     kinds = {json.loads(line)["event"]: line for line in lines}
-    assert set(kinds) >= {"observed", "verdict", "switched", "native", "joined"}
+    assert set(kinds) >= {"observed", "verdict", "switched", "native", "joined", "plan", "batch"}
     for line in kinds.values():
         values = json.loads(line)
         damaged = [json.dumps({**values, name: wrong}) for name in values for wrong in WRONG]
         damaged += [json.dumps({k: v for k, v in values.items() if k != name}) for name in values]
+        for part, inner in values.items():
+            if isinstance(inner, dict):
+                damaged += [json.dumps({**values, part: {**inner, name: wrong}}) for name in inner for wrong in WRONG]
         for option in ((), ("--json",)):
             result = reported(file_of(tmp_path, "\n".join([*lines, *damaged])), *option)
             assert result.exit_code == 0

@@ -13,18 +13,15 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.adapt import check_policy
-from thalweg.events import JoinObserved
 from thalweg.kernels.compiling import WorkingClock, compiled_by, watch_compiling
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.salt import NO_SALT
 from thalweg.kernels.warm_up import warm_up
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.join_record import records_of, take_counters
+from thalweg.runtime.joins.join_record import observed, take_counters
 
 
 def new_function() -> Callable[[np.ndarray], Any]:
@@ -97,14 +94,14 @@ def share_charged(policy: str) -> float:
     keep = tw.filters(*([front, second] if policy == "a-greedy" else [second, front]), policy=policy, seed=1)
     list(keep.over(pa.table({"x": np.arange(1, 3000)})))
     (section,) = keep.report().sections
-    assert section.compiling_ns > 20_000_000
-    assert section.total_ns < section.compiling_ns
+    assert section.times.compiling_ns > 20_000_000
+    assert section.times.total_ns < section.times.compiling_ns
     if policy != "a-greedy":
         return 0.0
     assert section.predicates[1].profiled > 0
     cost_ns = section.predicates[1].cost_ns
     assert cost_ns is not None
-    return cost_ns / section.compiling_ns
+    return cost_ns / section.times.compiling_ns
 
 
 def star(chain: type[ProbeChain]) -> JoinLoop:
@@ -113,7 +110,7 @@ def star(chain: type[ProbeChain]) -> JoinLoop:
     return JoinLoop(
         JoinBinding.of(plan, dict.fromkeys("abc", schema), NO_SALT),
         JoinOptions(
-            "a-greedy", check_policy("a-greedy", p=1.0, profile_window=50, alpha=1.0, budget=None), chain=chain
+            "a-greedy", tw.policy("a-greedy", p=1.0, profile_window=50, alpha=1.0).settings, chain=chain
         ),
         WorkingClock(), np.random.default_rng(3),
     )  # fmt: skip
@@ -135,7 +132,7 @@ def test_sampled_rows_are_probed_by_the_loops_that_are_warm() -> None:
     warm = set(find_partners.signatures), set(move.signatures)
     loop = star(ProbeChain)
     run(loop)
-    assert loop.loops["a"].work.profile_tuples > 100
+    assert loop.loops["a"].work.chain.profile_tuples > 100
     assert (set(find_partners.signatures), set(move.signatures)) == warm
     rows = ProbeRows({}, np.zeros(9, np.int64), np.zeros(9, np.int64), np.zeros((2, 9), np.int64))
     taken = rows.take(np.array([1, 5]))
@@ -155,9 +152,7 @@ def test_a_join_counts_compiling_separately() -> None:
 
     loop = star(Compiles)
     run(loop)
-    records = {record.stream: record for record in records_of(
-        take_counters(loop), RecordOrigin("r", None, "w", "a-greedy"), "local"
-    ) if isinstance(record, JoinObserved)}  # fmt: skip
-    assert records["a"].compiling_ns > 20_000_000
-    assert records["a"].total_ns < records["a"].compiling_ns
-    assert records["a"].profiling_ns <= records["a"].total_ns
+    records = {record.alias: record for record in observed(take_counters(loop))}
+    assert records["a"].times.compiling_ns > 20_000_000
+    assert records["a"].times.total_ns < records["a"].times.compiling_ns
+    assert records["a"].times.profiling_ns <= records["a"].times.total_ns

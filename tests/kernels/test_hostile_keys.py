@@ -60,8 +60,8 @@ def test_chosen_keys_cost_what_others_cost(kind: str) -> None:
     assert found.num_rows == COUNT
     assert found["a_t"] == found["b_t"]
     streams = join.report().sections[0].streams
-    assert max(stream.most_matches for stream in streams.values()) == 1
-    assert sum(stream.looked for stream in streams.values()) < ENTRIES_PER_ROW * 2 * COUNT
+    assert max(stream.matches.most_matches for stream in streams.values()) == 1
+    assert sum(stream.matches.looked for stream in streams.values()) < ENTRIES_PER_ROW * 2 * COUNT
 
 
 def test_chosen_keys_of_two_columns() -> None:
@@ -69,7 +69,10 @@ def test_chosen_keys_of_two_columns() -> None:
     rows_of = table(one, m=other)
     join = tw.join("a.k = b.k AND a.m = b.m", COUNT, "t", policy="static", max_matches=2, seed=7)
     assert sum(batch.num_rows for batch in join.over(a=rows_of, b=rows_of)) == COUNT
-    assert sum(stream.looked for stream in join.report().sections[0].streams.values()) < ENTRIES_PER_ROW * 2 * COUNT
+    assert (
+        sum(stream.matches.looked for stream in join.report().sections[0].streams.values())
+        < ENTRIES_PER_ROW * 2 * COUNT
+    )
 
 
 @pytest.mark.parametrize("kind", ["texts", "whole numbers"])
@@ -90,7 +93,7 @@ def test_every_pass_has_its_own_salt_unless_there_is_a_seed() -> None:
     def looked(seed: int | None) -> int:
         join = tw.join("a.k = b.k", COUNT, "t", policy="static", seed=seed)
         assert sum(batch.num_rows for batch in join.over(a=rows_of, b=rows_of)) == COUNT
-        return sum(stream.looked for stream in join.report().sections[0].streams.values())
+        return sum(stream.matches.looked for stream in join.report().sections[0].streams.values())
 
     assert looked(5) == looked(5)
     assert len({looked(None) for _ in range(5)}) > 1
@@ -201,7 +204,7 @@ def test_chosen_keys_on_spark_are_spread_also_after_a_restart(spark: SparkSessio
         assert len(out) == count
         wait_until(lambda join=join: bool(join.report().sections), "a section")  # type: ignore[misc]
         held = join.report().sections[0].streams["a"]
-        assert held.fullest[1] < 0.7 * held.window_rows
+        assert held.fullest[1] < 0.7 * held.window.rows
         for alias in "ab":
             streams[alias].add(stream_rows([2.0] * 400, keys, first_id=400))
     assert out == sorted((one, other) for one in range(800) for other in range(800) if one % 400 == other % 400)
@@ -209,4 +212,4 @@ def test_chosen_keys_on_spark_are_spread_also_after_a_restart(spark: SparkSessio
     done = finished(**{alias: each.finished(spark) for alias, each in streams.items()})
     assert done.count() == 400 * 9
     held = finished.report().sections[0].streams["a"]
-    assert max(bucket.window_rows for bucket in held.buckets.values()) < 0.7 * 1200
+    assert max(bucket.window.rows for bucket in held.buckets.values()) < 0.7 * 1200

@@ -32,7 +32,7 @@ def test_a_join_shows_what_its_report_counts() -> None:
     assert said[0] == "counted: 2 results"
     assert said[1].startswith("counted: 3 rows to the join")
     assert said[2].startswith("counted: 2 rows to the join")
-    found_a = dict(zip(section.streams["b"].others, section.streams["b"].evaluated, strict=True))["a"]
+    found_a = dict(zip(section.streams["b"].others, section.streams["b"].probes.evaluated, strict=True))["a"]
     assert (f"of {found_a} probes of it found a partner" in said[1]) is bool(found_a)
 
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import thalweg as tw
+from tests.events.flat_records import made
 from thalweg import PlanError
 from thalweg.events import Observed
 from thalweg.report import Tally
@@ -32,7 +33,9 @@ def record(n: int, **given: Any) -> Observed:
         "profile_errors": (0, 0, 0), "profile_tuples": 0, "total_ns": 1_000_000, "profiling_ns": 0,
         "reoptimizing_ns": 0, "fixed_ns": (1_000.0, 2_000.0, None),
     }  # fmt: skip
-    return Observed(**{**fields, **given})
+    fields |= given
+    in_force = {f"{name}_in_force": fields[name] for name in ("rows", "evaluated", "passed")}
+    return made(Observed, **{**in_force, **fields})
 
 
 def section_of(*records: Observed) -> Section:
@@ -88,8 +91,8 @@ def test_a_chart_that_was_followed_shows_the_shares_of_all_rows() -> None:
 def test_workers_of_one_micro_batch_are_one_round() -> None:
     both = [record(0, kind="stream", batch=3, worker=worker) for worker in ("a", "b")]
     section = section_of(*both, record(0, kind="stream", batch=4))
-    assert [(each.batch, each.rows, each.evaluated) for each in section.rounds] == [
-        (3, 2_000, (2_000, 1_000, 200)), (4, 1_000, (1_000, 500, 100)),
+    assert [(each.batch, each.chain.rows, each.chain.evaluated) for each in section.rounds] == [
+        (3, 2_000, [2_000, 1_000, 200]), (4, 1_000, [1_000, 500, 100]),
     ]  # fmt: skip
     with pytest.raises(PlanError, match="the arrival rate is unknown; give its range"):
         chart_from(section)

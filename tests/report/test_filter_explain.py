@@ -62,7 +62,7 @@ def test_settings_that_matter() -> None:
         "event records are appended to run.jsonl (events=)",
     )
     assert not Path("run.jsonl").exists()
-    told = tw.filters(EVEN, LARGE, policy="a-greedy", p=0.05).explain()
+    told = tw.filters(EVEN, LARGE, policy="a-greedy(p=0.05)").explain()
     assert told.lines("Settings")[1:] == ("p=0.05",)
     assert told.physical.details[0] == "adaptive (a-greedy)"
 

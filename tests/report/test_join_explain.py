@@ -37,7 +37,7 @@ def explained(on: str, window: Any = "10 seconds", lateness: Any = "0 seconds", 
     schemas = {alias: pa.schema({**of, "ts": pa.timestamp("us")}) for alias, of in columns.items()}
     by = Partitioning.of(graph, changes.pop("tables", ()), changes.pop("sizes", None), changes.pop("unit", "rows"))
     limits = ("policy", "max_matches", "max_bytes", "max_ahead", "idle_after", "plan")
-    settings = JoinSettings(**{name: changes.pop(name) for name in limits if name in changes})
+    settings = JoinSettings.resolve({name: changes.pop(name) for name in limits if name in changes}, environ={})
     layout = {"buckets": 4, "partitions": 4, **changes}
     start = start_knowing_nothing(plan, settings, layout["buckets"])
     return str(explain_layout(JoinLayout(JoinBinding.of(plan, schemas), by, **layout), settings, start))

@@ -18,12 +18,11 @@ from tests.report.test_mesh_view import Page
 from tests.report.test_report import observed
 from tests.runtime.joins.test_mesh_policy import ON, OTHERS, SECTORS, WINDOW, drive, star
 from thalweg.cli import app
-from thalweg.events import JoinObserved, JsonLines, Observed, Record, VerdictGiven, from_json, to_json
+from thalweg.events import JoinObserved, JsonLines, Observed, Origin, Record, VerdictGiven, from_json, to_json
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import Leaf, RouteTree, ValueNode
 from thalweg.report import JoinReport, JoinTally, MeshView, fold
 from thalweg.report.tally import LATEST_BATCHES
-from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_record import decode, encode, records_of, take_counters
 
@@ -32,7 +31,7 @@ BATCHES = 40
 
 def records_from(loop: JoinLoop) -> list[Record]:
     taken = take_counters(loop)
-    found = records_of(taken, RecordOrigin("pass 1", None, "local", "mesh"), "local")
+    found = records_of(taken, Origin("pass 1", "local", worker="local", policy="mesh"))
     assert found == decode(encode(taken, worker="local"), policy="mesh", run="pass 1", kind="local", batch=None)
     return [from_json(to_json(record)) for record in found]
 
@@ -86,18 +85,18 @@ def test_each_sector_begins_where_it_finds_no_partner(records: list[Record]) -> 
 
 
 def test_counts_of_routes_add_up_to_what_loops_counted(records: list[Record]) -> None:
-    seen = [r for r in records if isinstance(r, JoinObserved) and r.stream == "a"]
-    last = seen[-1]
-    assert sum(last.route_rows) == 5 * 1_000
-    assert sum(last.route_evaluated) == sum(last.evaluated)
+    seen = [r for r in records if isinstance(r, JoinObserved) and r.alias == "a"]
+    last, routes = seen[-1], seen[-1].routes
+    assert routes is not None
+    assert sum(routes.rows) == 5 * 1_000
+    assert sum(routes.evaluated) == sum(last.probes.evaluated)
     mesh = mesh_of(records)
-    version = seen[-1].mesh_version
-    of_it = [r for r in seen if r.mesh_version == version]
+    of_it = [r.routes for r in seen if r.routes is not None and r.routes.version == routes.version]
     for k, route in enumerate(mesh.routes):
-        assert route.rows == sum(r.route_rows[k] for r in of_it)
-        assert route.evaluated == sum(r.route_evaluated[k] for r in of_it)
+        assert route.rows == sum(each.rows[k] for each in of_it)
+        assert route.evaluated == sum(each.evaluated[k] for each in of_it)
     stream = report_of(records).sections[0].streams["a"]
-    assert stream.routing_ns == sum(r.routing_ns for r in seen)
+    assert stream.times.routing_ns == sum(r.times.routing_ns for r in seen)
 
 
 def test_every_form_has_the_tree(records: list[Record], tmp_path: Path) -> None:
@@ -140,9 +139,9 @@ def test_a_loop_that_begins_with_a_mesh_reports_it_once(snapshot: Any) -> None:
     first = records_from(loop)
     drive(loop, 1, begin=2, seed=3)
     second = records_from(loop)
-    seen = {r.stream: r for r in first if isinstance(r, JoinObserved)}
-    assert json.loads(seen["a"].mesh) == snapshot["a"]["mesh"]
-    assert {r.mesh for r in [*first, *second] if isinstance(r, JoinObserved) and r is not seen["a"]} == {""}
+    seen = [r.routes for r in [*first, *second] if isinstance(r, JoinObserved) and r.routes is not None]
+    assert json.loads(seen[0].mesh) == snapshot["a"]["mesh"]
+    assert {routes.mesh for routes in seen[1:]} == {""}
     assert not any(isinstance(r, VerdictGiven) and r.mesh for r in first)
     assert sum(route.rows for route in mesh_of([*first, *second]).routes) == 2_000
 
@@ -163,7 +162,7 @@ def test_explain_draws_the_tree_of_the_latest_run(records: list[Record]) -> None
         assert "Routes in the latest run" in shown
     for record in records:
         if isinstance(record, JoinObserved):
-            j._receiver._fold.add(replace(record, run="pass 2", mesh_version=None, route_rows=(), route_evaluated=(), route_ns=()))
+            j._receiver._fold.add(replace(record, origin=replace(record.origin, run="pass 2"), routes=None))
     assert j.explain().meshes == (), "the latest run has none"
 
 
@@ -201,7 +200,9 @@ def test_counts_of_later_micro_batches_belong_to_the_mesh() -> None:
 
 
 def test_the_same_for_filters() -> None:
-    told: list[Record] = [VerdictGiven("r", 0, "w", "mesh", 5, ("a", "b"), ("b", "a"), "because", mesh=mesh_text(1))]
+    told: list[Record] = [
+        VerdictGiven(Origin("r", "stream", 0, "w", "mesh"), 5, ("a", "b"), ("b", "a"), "because", mesh_text(1))
+    ]
     told += [observed(kind="stream", batch=batch, **ROUTED) for batch in range(LATEST_BATCHES + 10)]
     (section,) = fold(told).sections
     assert section.mesh is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import thalweg as tw
+from tests.events.flat_records import made, places
 from tests.report.join_records import OTHERS, joined, verdict
 from tests.report.test_report import Page, observed
 from thalweg.cli import app
 from thalweg.errors import ThalwegError
-from thalweg.events import JoinObserved, JsonLines, Record, VerdictGiven, read
+from thalweg.events import JoinObserved, JsonLines, Origin, Record, VerdictGiven, read
 from thalweg.report import JoinReport, JoinTally, fold
-from thalweg.report.join_section import SUMS, SUMS_BY_OTHER
 from thalweg.report.run_report import SHOWN_IN_FULL
 from thalweg.report.section import LATEST_SWITCHES
 from thalweg.report.tally import LATEST_BATCHES, MOST_SECTIONS
@@ -33,6 +34,14 @@ def report_of(*records: Record) -> JoinReport:
 
 
 counts = st.integers(0, 1000)
+PLACES = places(JoinObserved)
+TOTALS = {
+    name: PLACES[name]
+    for name in ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns",
+                 "profiling_ns", "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded", "trials", "trial_rows",
+                 "trial_ns", "trial_loss_ns", "compiling_ns", "routing_ns")
+}  # fmt: skip
+BY_OTHER = {name: PLACES[name] for name in ("evaluated", "passed", "profiled")}
 
 
 @st.composite
@@ -42,8 +51,8 @@ def streams(draw: st.DrawFn) -> list[JoinObserved]:
     for batch in range(draw(st.integers(1, 2 * LATEST_BATCHES))):
         for bucket in draw(st.lists(st.integers(0, 3), min_size=1, max_size=4, unique=True)):
             for stream, others in OTHERS.items():
-                changes: dict[str, Any] = {name: draw(counts) for name in SUMS} if batch < 3 else {}
-                changes |= {name: (draw(counts), draw(counts)) for name in SUMS_BY_OTHER} if batch < 3 else {}
+                changes: dict[str, Any] = {name: draw(counts) for name in TOTALS} if batch < 3 else {}
+                changes |= {name: (draw(counts), draw(counts)) for name in BY_OTHER} if batch < 3 else {}
                 changes |= {"window_rows": draw(counts), "state_bytes": draw(counts), "most_rows": draw(counts)}
                 changes |= {"most_late": draw(counts), "most_matches": draw(counts)}
                 changes |= {"watermark": draw(st.none() | counts), "order": draw(st.permutations(others).map(tuple))}
@@ -56,24 +65,24 @@ def streams(draw: st.DrawFn) -> list[JoinObserved]:
 @given(streams())
 def test_buckets_are_summed_and_the_latest_state_counts(records: list[JoinObserved]) -> None:
     (section,) = report_of(*records).sections
-    assert (section.first_batch, section.last_batch) == (0, records[-1].batch)
-    assert section.results == sum(r.results for r in records)
+    assert (section.first_batch, section.last_batch) == (0, records[-1].origin.batch)
+    assert section.results == sum(r.matches.results for r in records)
     for alias, stream in section.streams.items():
-        mine = [r for r in records if r.stream == alias]
-        latest = {r.worker: r for r in mine}
-        for name in SUMS:
-            assert getattr(stream, name) == sum(getattr(r, name) for r in mine), name
-        for name in SUMS_BY_OTHER:
-            assert getattr(stream, name) == [sum(getattr(r, name)[k] for r in mine) for k in range(2)]
-        for name in ("window_rows", "window_bytes", "state_bytes", "state_chunks"):
-            assert getattr(stream, name) == sum(getattr(r, name) for r in latest.values())
-        most = [max(r.most_rows for r in mine if r.worker == worker) for worker in latest]
-        assert stream.most_rows == sum(most)
-        assert stream.most_late == max(r.most_late for r in mine)
-        assert stream.most_matches == max(r.most_matches for r in mine)
-        assert stream.hottest == f"k={stream.most_matches}"
-        marks = [r.watermark for r in latest.values() if r.watermark is not None]
-        assert stream.watermark == (min(marks) if marks else None)
+        mine = [r for r in records if r.alias == alias]
+        latest = {r.origin.worker: r for r in mine}
+        for name, place in TOTALS.items():
+            assert attrgetter(place)(stream) == sum(attrgetter(place)(r) for r in mine), name
+        for place in BY_OTHER.values():
+            assert attrgetter(place)(stream) == [sum(attrgetter(place)(r)[k] for r in mine) for k in range(2)]
+        for name in ("rows", "bytes", "state_bytes", "state_chunks"):
+            assert getattr(stream.window, name) == sum(getattr(r.window, name) for r in latest.values())
+        most = [max(r.window.most_rows for r in mine if r.origin.worker == worker) for worker in latest]
+        assert stream.window.most_rows == sum(most)
+        assert stream.stream.most_late == max(r.stream.most_late for r in mine)
+        assert stream.matches.most_matches == max(r.matches.most_matches for r in mine)
+        assert stream.matches.hottest == f"k={stream.matches.most_matches}"
+        marks = [r.window.watermark for r in latest.values() if r.window.watermark is not None]
+        assert stream.window.watermark == (min(marks) if marks else None)
         orders = [r.order for r in latest.values()]
         assert orders.count(stream.order) == max(map(orders.count, orders))
         assert stream.other_orders == len(orders) - orders.count(stream.order)
@@ -86,8 +95,8 @@ def test_it_can_be_shown_in_every_form(records: list[JoinObserved]) -> None:
     told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert told == report.to_dict()
     (section,) = told["sections"]
-    assert section["streams"]["a"]["rows"] == report.sections[0].streams["a"].rows
-    assert section["streams"]["a"]["window_rows"] == report.sections[0].streams["a"].window_rows
+    assert section["streams"]["a"]["rows"] == report.sections[0].streams["a"].stream.rows
+    assert section["streams"]["a"]["window_rows"] == report.sections[0].streams["a"].window.rows
     assert str(report) == repr(report)
     Page(report._repr_html_())
 
@@ -172,25 +181,20 @@ def test_a_bucket_that_holds_far_more_than_its_share_is_reported() -> None:
 
 def test_a_table_is_reported_by_every_bucket_and_not_summed() -> None:
     """A new worker reads it again."""
-    table = {
-        "stream": "c", "table": True, "others": (), "order": (), "evaluated": (), "passed": (), "profiled": (),
-        "results": 0, "total_ns": 0,
-    }  # fmt: skip
     told = [
-        JoinObserved(**{**_values(joined(bucket=bucket, batch=batch, no_key=2, rows=9, window_rows=7)), **table})
+        made(
+            JoinObserved, run="r", kind="stream", batch=batch, worker=f"bucket {bucket}", policy="auto", alias="c",
+            table=True, no_key=2, rows=9, window_rows=7, window_bytes=2_000,
+        )
         for batch in range(LATEST_BATCHES + 3)
         for bucket in range(2)
-    ]
+    ]  # fmt: skip
     report = report_of(joined(bucket=0), joined(bucket=1), *told)
     (section,) = report.sections
     assert set(section.streams) == {"a"}
     assert (section.tables["c"].rows, section.tables["c"].window_rows) == (9, 7)
     assert "c: a table, 7 rows held once per worker, 2.0 kB, 2 with a key that equals nothing" in str(report)
     assert report.to_dict()["sections"][0]["tables"]["c"]["rows"] == 9
-
-
-def _values(record: JoinObserved) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def told(start: int, batch: int, rows: int) -> list[Record]:
@@ -226,15 +230,15 @@ def test_a_replayed_micro_batch_counts_once(happened: list[tuple[int, int]]) -> 
     for section in sections:
         counted = {batch: rows for batch, (start, rows) in last.items() if section.run.startswith(f"q run {start} ")}
         stream = section.streams["a"]
-        assert stream.rows == 2 * sum(counted.values())
-        assert stream.window_rows == 2 * counted[max(counted)]
+        assert stream.stream.rows == 2 * sum(counted.values())
+        assert stream.window.rows == 2 * counted[max(counted)]
         assert section.all_switches == len(counted)
         assert [s.reason for s in section.switches] == [str(counted[batch]) for batch in sorted(counted)]
 
 
 def test_a_late_record_of_an_earlier_start_takes_nothing_away() -> None:
     report = report_of(*told(0, 0, 10), *told(1, 1, 20), *told(0, 1, 30))
-    assert [(s.streams["a"].rows, s.all_switches) for s in report.sections] == [(20, 1), (40, 1)]
+    assert [(s.streams["a"].stream.rows, s.all_switches) for s in report.sections] == [(20, 1), (40, 1)]
 
 
 def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not() -> None:
@@ -243,7 +247,7 @@ def test_what_is_remembered_apart_is_bounded_and_the_sum_is_not() -> None:
         for record in told(1, batch, 10):
             tally.add(record)
     (section,) = tally.report().sections
-    assert section.streams["a"].rows == 2 * 10 * 10 * LATEST_BATCHES
+    assert section.streams["a"].stream.rows == 2 * 10 * 10 * LATEST_BATCHES
     assert section.all_switches == 10 * LATEST_BATCHES
     assert len(section.switches) == LATEST_SWITCHES
     (run,) = tally._runs._runs.values()
@@ -281,7 +285,7 @@ def test_the_page_escapes_every_name() -> None:
     evil = "<script>alert('&')</script>"
     others = (evil, "c")
     report = report_of(
-        VerdictGiven(evil, None, f"{evil} a", evil, 5, others, others[::-1], evil),
+        VerdictGiven(Origin(evil, "local", None, f"{evil} a", evil), 5, others, others[::-1], evil),
         joined(evil, kind="local", worker=evil, policy=evil, others=others, order=others, hottest=evil, limit=1),
     )
     page = Page(report._repr_html_())
@@ -344,4 +348,4 @@ def test_the_events_file_of_a_join_folds_to_the_live_report(tmp_path: Path) -> N
     live = join.report()
     assert report_of(*read(path)) == live
     assert len(live.sections) == 2
-    assert live.sections[0].streams["a"].rows == 3000
+    assert live.sections[0].streams["a"].stream.rows == 3000

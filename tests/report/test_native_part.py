@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.events.flat_records import made
 from tests.events.some_records import native_records
 from tests.report.test_report import Page, observed
 from thalweg.events import NativeObserved, Record
@@ -21,9 +22,9 @@ def native(run: str = "r", chain: tuple[str, ...] = ("a", "b"), **changes: Any) 
         "run": run, "kind": "batch", "batch": None, "policy": "a-greedy", "chain": chain,
         "predicates": ("json", "size > 3"), "fingerprint": "f", "kinds": ("JSON", "comparison"), "costs": (100.0, 1.0),
         "before": ("json", "size > 3"), "order": ("size > 3", "json"), "reason": "cheap kinds of expression first",
-        "tested": (80, 0), "passed": (20, 0), "masks": (0, 1), "counts": (20, 60),
+        "tested": (80, 0), "passed": (20, 0), "masks": (0, 1), "sampled": (20, 60),
     }  # fmt: skip
-    return NativeObserved(**{**values, **changes})
+    return made(NativeObserved, **{**values, **changes})
 
 
 @given(native_records())
@@ -33,8 +34,8 @@ def test_it_can_be_shown_in_every_form_and_sums_what_was_sampled(records: list[N
     assert section.native is not None
     for p in section.native.predicates:
         k = section.native.names.index(p.name)
-        assert p.sampled == sum(r.tested[k] for r in records)
-        assert p.passed == sum(r.passed[k] for r in records)
+        assert p.sampled == sum(r.counts.tested[k] for r in records)
+        assert p.passed == sum(r.counts.passed[k] for r in records)
     assert json.loads(json.dumps(report.to_dict(), allow_nan=False)) == report.to_dict()
     assert "no row is sent to Python" in str(report)
     assert Page(report._repr_html_()).tags >= {"li", "ol", "details"}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from thalweg.events import PlanObserved
+from thalweg.events import Origin, PlanObserved
+from thalweg.events.parts import PlanCounts
 from thalweg.report.plan_history import PlanHistory
 
 
 def observed(batch: int | None, bucket: int, *rates: float, kind: str = "stream") -> PlanObserved:
     """What one bucket reports after a micro-batch."""
     return PlanObserved(
-        run="r", kind=kind, batch=batch, worker=f"bucket {bucket}", policy="chart", plan="(a b c)", rows=10,
-        work_ns=1, results=1, held_rows=1, held_bytes=1, rates=rates,
-    )  # fmt: skip
+        Origin("r", kind, batch, f"bucket {bucket}", "chart"), "(a b c)", PlanCounts(10, 1, 1, 1, 1), rates=rates
+    )
 
 
 # 16 of 24 keys of the first stream are in bucket 0, so this bucket takes 600 rows per second for 800. The second stream

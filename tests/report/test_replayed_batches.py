@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report.test_report import observed
-from thalweg.events import Observed, Record, VerdictGiven
+from thalweg.events import Observed, Origin, Record, VerdictGiven
 from thalweg.report import Tally, fold
 from thalweg.report.tally import LATEST_BATCHES, MOST_EARLY
 
@@ -15,7 +15,9 @@ def told(query: str, start: int, chain: str, batch: int, rows: int) -> list[Reco
     """The records of one chain for one micro-batch: a switch, and `rows` rows by one worker."""
     run, start_id = f"{query} run {start} chain {chain}{start}", str(start)
     return [
-        VerdictGiven(run, batch, f"w{rows}", "a-greedy", 1, ("a", "b"), ("b", "a"), f"{rows}", query, start_id),
+        VerdictGiven(
+            Origin(run, "stream", batch, f"w{rows}", "a-greedy", query, start_id), 1, ("a", "b"), ("b", "a"), f"{rows}"
+        ),
         observed(run, kind="stream", batch=batch, rows=rows, worker=f"w{rows}", query=query, start=start_id),
     ]
 
@@ -53,10 +55,10 @@ def test_every_micro_batch_counts_once_as_it_was_the_last_time(
         batches = [batch for (q, batch), (at, _) in last.items() if (q, at) == (query, start)]
         for section in found:
             assert section.rows == sum(rows)
-            assert section.evaluated == [200 * len(rows), 1000 * len(rows)]
+            assert section.chain.evaluated == [200 * len(rows), 1000 * len(rows)]
             assert section.switch_count == len(rows)
             assert sorted(s.reason for s in section.switches) == sorted(map(str, rows))
-            assert section.workers == {f"w{r}" for r in rows}
+            assert set(section.workers) == {f"w{r}" for r in rows}
             assert (section.first_batch, section.last_batch) == (min(batches), max(batches))
 
 

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 import thalweg as tw
+from tests.events.flat_records import made
 from tests.events.some_records import records_of_a_run
-from thalweg.adapt import POLICIES, takes
-from thalweg.events import Observed, Record, VerdictGiven, read, to_json
+from thalweg.adapt import POLICIES, setting_names
+from thalweg.events import Observed, Origin, Record, VerdictGiven, read, to_json
+from thalweg.events.counts import shape_of
 from thalweg.report import Report, Tally, fold
 from thalweg.report.run_report import SHOWN_IN_FULL
 from thalweg.report.section import LATEST_SWITCHES
@@ -28,11 +30,13 @@ def observed(run: str = "r", **changes: Any) -> Observed:
         "busy_ns": (10, 20), "cost_ns": (250.0, None), "profiled": (30, 0), "profile_busy_ns": (5, 0),
         "profile_errors": (1, 0), "profile_tuples": 40, "total_ns": 1000, "profiling_ns": 200, "reoptimizing_ns": 50,
     }  # fmt: skip
-    return Observed(**{**values, **changes})
+    values |= changes
+    in_force = {f"{name}_in_force": values[name] for name in ("rows", "evaluated", "passed")}
+    return made(Observed, **{**in_force, **values})
 
 
 def verdict(run: str = "r", reason: str = "because", at: int = 5) -> VerdictGiven:
-    return VerdictGiven(run, None, "w", "a-greedy", at, ("a", "b"), ("b", "a"), reason)
+    return VerdictGiven(Origin(run, "local", None, "w", "a-greedy"), at, ("a", "b"), ("b", "a"), reason)
 
 
 @given(records_of_a_run())
@@ -40,24 +44,26 @@ def test_numbers_are_the_sums_of_the_records(records: list[Record]) -> None:
     (section,) = fold(records).sections
     seen = [record for record in records if isinstance(record, Observed)]
     told = [record for record in records if isinstance(record, VerdictGiven)]
-    for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns",
-                 "trials", "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns"):  # fmt: skip
-        assert getattr(section, name) == sum(getattr(record, name) for record in seen)
-    for name in ("rounds", "moves", "outside", "judged", "hits"):
-        assert getattr(section.chart, name) == sum(getattr(record, name) for record in seen)
+    for part in ("chain", "calls", "times", "trials", "chart"):
+        for each in shape_of(type(getattr(section, part))):
+            values = [getattr(getattr(record, part), each.name) for record in seen]
+            if not each.by:
+                assert getattr(getattr(section, part), each.name) == pytest.approx(sum(values)), each.name
+            elif each.zero == 0:
+                assert getattr(getattr(section, part), each.name) == [sum(k) for k in zip(*values, strict=True)]
     by_name = {p.name: p for p in section.predicates}
     assert [p.name for p in section.predicates] == list(seen[-1].order)
     for k, name in enumerate(seen[0].predicates):
         for field in ("evaluated", "passed", "profiled", "profile_errors"):
-            assert getattr(by_name[name], field) == sum(getattr(record, field)[k] for record in seen)
-        assert by_name[name].raised == sum(record.raised[k] for record in seen if record.raised)
-        known = [record.cost_ns[k] for record in seen if record.cost_ns[k] is not None]
+            part = "calls" if field == "profile_errors" else "chain"
+            assert getattr(by_name[name], field) == sum(getattr(getattr(record, part), field)[k] for record in seen)
+        assert by_name[name].raised == sum(record.calls.raised[k] for record in seen)
+        known = [record.calls.cost_ns[k] for record in seen if record.calls.cost_ns[k] is not None]
         assert by_name[name].cost_ns == (known[-1] if known else None)
     assert section.switch_count == len(told) + sum(record.omitted_switches for record in seen)
     assert [s.reason for s in section.switches] == [record.reason for record in told][-LATEST_SWITCHES:]
-    assert section.workers == {record.worker for record in seen}
-    assert section.processing_ns + section.profiling_ns + section.reoptimizing_ns == section.total_ns
-    in_batches = [record.batch for record in seen if record.batch is not None]
+    assert set(section.workers) == {record.origin.worker for record in seen}
+    in_batches = [record.origin.batch for record in seen if record.origin.batch is not None]
     assert (section.first_batch, section.last_batch) == (min(in_batches, default=None), max(in_batches, default=None))
 
 
@@ -191,7 +197,7 @@ def test_the_page_escapes_every_name() -> None:
     evil = "<script>alert('&')</script>"
     report = fold(
         [
-            VerdictGiven(evil, None, evil, evil, 5, (evil, "b"), ("b", evil), evil),
+            VerdictGiven(Origin(evil, "local", None, evil, evil), 5, (evil, "b"), ("b", evil), evil),
             observed(evil, policy=evil, worker=evil, predicates=(evil, "b"), order=("b", evil)),
         ]
     )
@@ -225,15 +231,14 @@ def test_a_report_does_not_change_while_it_is_read() -> None:
 
 
 def keep_everything(path: Path, policy: str = "a-greedy") -> tw.Filters:
-    more: dict[str, Any] = {"p": 0.5} if "p" in takes(policy) else {}
+    more: dict[str, Any] = {"p": 0.5} if "p" in setting_names(policy) else {}
     return tw.filters(
         tw.predicate(lambda x: x % 2 == 0, "x", name="even"),
         tw.predicate(lambda x: x < 100, "x", name="small"),
-        policy=policy,
+        policy=tw.policy(policy, **more),
         seed=1,
         slice_rows=64,
         events=str(path),
-        **more,
     )
 
 

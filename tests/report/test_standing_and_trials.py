@@ -81,15 +81,15 @@ def test_right_after_a_switch_only_the_policy_gives_a_reason() -> None:
 
 def test_a_run_of_every_kind_of_policy_says_it() -> None:
     # so that only a filter twenty times as good comes forward,
-    calm: dict[str, Any] = {"policy": "a-greedy", "alpha": 0.05}
+    calm = "a-greedy(alpha=0.05)"
 
     def slowly_even(x: int) -> bool:  # and this one is a hundred times as expensive, however busy the machine is
         return sum(range(2000)) > 0 and x % 2 == 0
 
-    for settings, begins in (({"policy": "static"}, "policy static never"), (calm, "nothing better found, based on")):
+    for policy, begins in (("static", "policy static never"), (calm, "nothing better found, based on")):
         keep = tw.filters(
             tw.predicate(lambda x: x % 7 == 0, "x", name="rare"), tw.predicate(slowly_even, "x", name="even"),
-            seed=1, **settings,
+            seed=1, policy=policy,
         )  # fmt: skip
         list(keep.over(pa.table({"x": range(5000)})))
         assert keep.report().sections[0].standing.startswith(begins)

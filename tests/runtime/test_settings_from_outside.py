@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 import thalweg as tw
 from tests.runtime.spark.waiting import wait_until
-from thalweg.adapt import POLICIES
+from thalweg.adapt import POLICIES, chosen, setting_names
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.settings import FROM_OUTSIDE, IN_CODE_ALONE, FilterSettings, unknown_settings
 
@@ -140,17 +141,27 @@ def conf(spark: Any) -> Iterator[Callable[[str, str], None]]:
         spark.conf.unset(f"spark.thalweg.{name}")
 
 
+SETTINGS_OF = {
+    "a-greedy": ["a-greedy(p=1.0)", "a-greedy(profile_window=3)", "a-greedy(alpha=0.5)"],
+    "chart": ["chart(budget=0.5)", "chart(parts=3)", "chart(rounds=2)", "chart(decay=0.5)", "chart(threshold=0.1)"],
+    "mesh": ["mesh(budget=0.5)", "mesh(routes=2)", "mesh(search='sa')", "mesh(search_from='extreme-n')"],
+    "eddy": ["eddy(batch=3)"],
+}
+"""A text with each setting of policies; those that are missing have the same settings as one of these, or none."""
 TEXTS = [
-    *(("policy", policy) for policy in POLICIES), ("policy", " Static "), ("p", "1"), ("profile_window", "3"),
-    ("alpha", "0.5"), ("budget", "0.5"), ("chart_parts", "3"), ("chart_rounds", "2"), ("chart_decay", "0.5"),
-    ("chart_threshold", "0.1"), ("routes", "2"), ("search", "sa"), ("search_from", "extreme-n"), ("eddy_batch", "3"),
-    ("slice_rows", "1"), ("seed", "7"), ("events", "run.jsonl"), ("redact", "TRUE"), ("time_limit", "30"),
-    ("max_matches", "1000"), ("max_bytes", "100000000"), ("policy", ""), ("seed", "  "),
+    *(("policy", policy) for policy in POLICIES), ("policy", " Static "),
+    *(("policy", text) for texts in SETTINGS_OF.values() for text in texts), ("budget", "0.5"), ("slice_rows", "1"),
+    ("seed", "7"), ("events", "run.jsonl"), ("redact", "TRUE"), ("time_limit", "30"), ("max_matches", "1000"),
+    ("max_bytes", "100000000"), ("policy", ""), ("seed", "  "),
 ]  # fmt: skip
 
 
 def test_every_setting_from_outside_is_tried_here() -> None:
     assert {name for name, _ in TEXTS} == set(FROM_OUTSIDE)
+    tried = {policy: {key for text in texts for key in chosen(text).given} for policy, texts in SETTINGS_OF.items()}
+    assert tried == {policy: set(setting_names(policy)) for policy in SETTINGS_OF}
+    left = [{*setting_names(policy)} for policy in POLICIES if policy not in SETTINGS_OF]
+    assert all(not each or each == {"budget"} or each in tried.values() for each in left)
     fields = {*FilterSettings.names(), *JoinSettings.names()}
     assert fields == {*FROM_OUTSIDE, *IN_CODE_ALONE}
 
@@ -184,18 +195,15 @@ def test_no_setting_changes_an_answer(name: str, text: str, monkeypatch: pytest.
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_argument_then_the_environment_then_the_default(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert policies(answer(kind)[1]) == {"auto"}
-    monkeypatch.setenv("THALWEG_P", "0.5")
-    assert policies(answer(kind)[1]) == {"a-greedy"}, "where p is set and no policy"
-    monkeypatch.setenv("THALWEG_POLICY", "sweep")
+    monkeypatch.setenv("THALWEG_POLICY", "sweep(p=0.5)")
     assert policies(answer(kind)[1]) == {"sweep"}
     assert policies(answer(kind, policy="static")[1]) == {"static"}
 
 
 OUTSIDE = {
     "conf": {
-        "policy": "local-swaps", "p": "1", "profile_window": "3", "alpha": "0.5", "slice_rows": "2", "seed": "7",
-        "redact": "true", "time_limit": "30", "max_matches": "1000",
-        "max_bytes": "100000000",
+        "policy": "local-swaps(p=1.0, profile_window=3, alpha=0.5)", "slice_rows": "2", "seed": "7", "redact": "true",
+        "time_limit": "30", "max_matches": "1000", "max_bytes": "100000000",
     },
     "environment": {"policy": "static", "budget": "0.5", "seed": "3", "redact": "1"},
 }  # fmt: skip
@@ -287,8 +295,8 @@ def test_settings_are_read_when_something_is_applied(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("policy", "greedy"), ("p", "2"), ("budget", "x"), ("slice_rows", "0"), ("seed", "-1"), ("redact", "yes"),
-        ("max_matches", "0"), ("max_bytes", "1GB"), ("time_limit", "nan"),
+        ("policy", "greedy"), ("policy", "sweep(p=2)"), ("budget", "x"), ("slice_rows", "0"), ("seed", "-1"),
+        ("redact", "yes"), ("max_matches", "0"), ("max_bytes", "1GB"), ("time_limit", "nan"),
     ],
 )  # fmt: skip
 def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +306,7 @@ def test_a_bad_value_names_its_place_for_every_kind(name: str, text: str, monkey
         if kind in kinds and name not in kinds[kind].names():
             assert answer(kind)[0] == EXPECTED[kind], "what is no setting of it is not looked at"
             continue
-        with pytest.raises(tw.PlanError, match=f"^THALWEG_{name.upper()}='{text}': "):
+        with pytest.raises(tw.PlanError, match=re.escape(f"THALWEG_{name.upper()}='{text}': ")):
             answer(kind)
 
 
@@ -329,11 +337,11 @@ def test_events_from_outside_are_of_every_part(monkeypatch: pytest.MonkeyPatch, 
     ],
 )
 def test_unknown_names_are_reported(variable: str, said: str) -> None:
-    assert [said in sentence for sentence in unknown_settings([], {variable: "1"})] == [True]
+    assert [said in sentence for sentence in unknown_settings({}, {variable: "1"})] == [True]
 
 
 def test_a_key_in_another_case_is_reported() -> None:
-    (said,) = unknown_settings(["spark.thalweg.Policy", "spark.thalweg.policy"], {})
+    (said,) = unknown_settings(dict.fromkeys(["spark.thalweg.Policy", "spark.thalweg.policy"], "auto"), {})
     assert said == "spark.thalweg.Policy is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.policy'?)"
 
 

@@ -117,8 +117,8 @@ def test_exactly_the_late_rows_are_missing(
         loop.end_round()
         latest = seen
     for alias in "abc":
-        assert loop.counts[alias].rows == len(rows[alias])
-        assert loop.counts[alias].late == sum(late for *_, late in rows[alias])
+        assert loop.counts[alias].stream.rows == len(rows[alias])
+        assert loop.counts[alias].stream.late == sum(late for *_, late in rows[alias])
     tables = {a: pa.table({"k": pa.array([k for k, *_ in rows[a]], pa.int64())}) for a in "abc"}
     # a row without a time is in no result of DuckDB's
     ticks = {a: [None if late else t for _, t, late in rows[a]] for a in "abc"}
@@ -146,4 +146,4 @@ def test_rows_are_forgotten_after_their_window() -> None:
     assert {alias: len(store) for alias, store in loop.stores.items()} == {"a": 2, "b": 3}
     come("a", 127)  # 122: 101 of b ended at 121
     assert {alias: len(store) for alias, store in loop.stores.items()} == {"a": 2, "b": 1}
-    assert {alias: counts.expired for alias, counts in loop.counts.items()} == {"a": 2, "b": 2}
+    assert {alias: counts.window.expired for alias, counts in loop.counts.items()} == {"a": 2, "b": 2}

@@ -63,8 +63,8 @@ def test_none_is_held_up_by_the_others(seed: int) -> None:
     waits, stopped = (Gate(rows(COUNT, n)) for n in (5, 6))
     for name, source in (("waits", iter(waits)), ("fails", broken()), ("stopped", iter(stopped))):
         s.stream(name, source, time="ts")
-    policy: dict[str, Any] = {"policy": "chart", "chart_parts": 40, "chart_rounds": 1} if r.random() < 0.5 else {}
-    asked: list[Any] = [s.query(text, name=name, **policy) for name, (text, _) in QUERIES.items()]
+    policy = "chart(parts=40, rounds=1)" if r.random() < 0.5 else None
+    asked: list[Any] = [s.query(text, name=name, policy=policy) for name, (text, _) in QUERIES.items()]
     asked += [
         s.query(HELD_UP[r.choice(["plain", "join"])].format(name), name=name) for name in ("waits", "fails", "stopped")
     ]

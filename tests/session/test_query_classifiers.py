@@ -153,7 +153,7 @@ def test_only_the_named_columns_are_read_besides() -> None:
 
 
 def test_another_policy_reads_no_columns_for_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    q = a_session().query(FILTERED, classify_by=["s.sector"], routes=4)
+    q = a_session().query(FILTERED, classify_by=["s.sector"], policy="mesh(routes=4)")
     assert "Sector" in columns_of(q.plan)["s"]
     monkeypatch.setenv("THALWEG_POLICY", "static")
     q = a_session().query(FILTERED, classify_by=["s.sector"])
@@ -214,8 +214,8 @@ def test_a_policy_that_has_one_order_refuses_classify_by() -> None:
             a_session().query(FILTERED, policy=policy, classify_by=["s.sector"])
 
 
-def test_settings_of_meshes_are_arguments_of_queries() -> None:
+def test_queries_take_settings_of_meshes() -> None:
     s = a_session()
-    assert answer(s.query(JOINED, policy="mesh", routes=2, search="sa", search_from="extreme-1")) == expected(JOINED)
+    assert answer(s.query(JOINED, policy="mesh(routes=2, search='sa', search_from='extreme-1')")) == expected(JOINED)
     with pytest.raises(tw.PlanError, match="routes=0"):
-        s.query(JOINED, routes=0)
+        s.query(JOINED, policy="mesh(routes=0)")

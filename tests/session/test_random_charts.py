@@ -28,8 +28,10 @@ def ask(query: RandomQuery, seed: int) -> tuple[tw.ContinuousQuery, int]:
         )  # fmt: skip
     session.table(TABLE, query.table)
     asked = session.query(
-        query.ours, policy="chart", chart_parts=r.choice([2, 10, 1000]), chart_rounds=r.choice([1, 10]),
-        chart_decay=r.choice([0.0, 0.2, 50.0]), chart_threshold=r.choice([0.0, 0.2, 1e15]), seed=r.randrange(2**32),
+        query.ours, seed=r.randrange(2**32), policy=tw.policy(
+            "chart", parts=r.choice([2, 10, 1000]), rounds=r.choice([1, 10]), decay=r.choice([0.0, 0.2, 50.0]),
+            threshold=r.choice([0.0, 0.2, 1e15]),
+        ),
     )  # fmt: skip
     with drawn_charts(seed), always_changed() as changes:
         found = asked.dataframe()

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thalweg as tw
+from tests.events.flat_records import changed, made
 from tests.long_run import examples
 from tests.report.join_records import joined
 from thalweg.events import JoinObserved, JsonLines, Record
@@ -47,24 +48,23 @@ def one(stream: str = "a", **changes: Any) -> JoinObserved:
     return joined(stream=stream, **{**values, **changes})
 
 
-def test_new_fields_survive_in_a_file() -> None:
+def table_record() -> JoinObserved:
+    """A record of b, which is a table."""
+    return made(JoinObserved, run="r", kind="stream", batch=0, worker="bucket 0", policy="auto", alias="b", table=True)
+
+
+def test_what_was_sampled_survives_in_a_file() -> None:
     for record in (one(), one(first_time=None, last_time=None), one(first_time=-5, last_time=-3), joined()):
         assert from_json(to_json(record)) == record
     with pytest.raises(tw.ThalwegError, match="sampled has 2 values for 1 names"):
         from_json(to_json(one(sampled=(1, 2))))
-    old = json.loads(to_json(one()))
-    for name in ("sampled", "partners", "partnered", "first_time", "last_time"):
-        del old[name]
-    read = from_json(json.dumps(old))
-    assert isinstance(read, JoinObserved)
-    assert (read.sampled, read.partners, read.partnered, read.first_time, read.last_time) == ((), (), (), None, None)
 
 
 def test_rates_and_shares_are_sums_over_records(write: Write) -> None:
     path = write([
         one(batch=0, rows=60, late=4, no_key=1, first_time=0, last_time=9_000_000),
         one(batch=1, rows=41, filtered=3, no_time=2, first_time=8_000_000, last_time=20_000_000, window_rows=0),
-        one("b", sampled=(), partners=(), partnered=(), first_time=None, last_time=None, rows=0, window_rows=0),
+        one("b", sampled=(0,), partners=(0,), partnered=(0,), first_time=None, last_time=None, rows=0, window_rows=0),
     ])  # fmt: skip
     known = tw.statistics_from(path)
     rate, kept, width = (known["a"][word] for word in ("rows_per_second", "kept", "bytes_per_row"))
@@ -191,13 +191,10 @@ def test_the_variance_of_partners_covers_that_of_draws(write: Write, draw: str) 
 
 
 def test_tables_have_rows(write: Write) -> None:
-    table = dataclasses.replace(
-        one("b", sampled=(), partners=(), partnered=(), first_time=None, last_time=None, tick_ns=None),
-        table=True, others=(), order=(), evaluated=(), passed=(), profiled=(),
-    )  # fmt: skip
+    table = table_record()
     parts = [
-        dataclasses.replace(table, worker="bucket 0", rows=50, window_rows=40, no_key=10),
-        dataclasses.replace(table, worker="bucket 1", rows=0, window_rows=40),
+        changed(table, worker="bucket 0", rows=50, window_rows=40, no_key=10),
+        changed(table, worker="bucket 1", rows=0, window_rows=40),
     ]
     known = tw.statistics_from(write([one(), *parts]))
     assert (known["b"]["rows"], known["b"]["kept"].value) == (tw.Estimate(50, "counted", 0, low=0), 0.8)
@@ -247,7 +244,7 @@ def test_what_has_no_counts_of_a_join_is_refused(write: Write, tmp_path: Path) -
     assert "has no records of a join" in sentence(tmp_path / "filters.jsonl")
     (tmp_path / "text").write_text("hello\n" * 3)
     assert "has no records of a join" in sentence(tmp_path / "text")
-    other = dataclasses.replace(one(run="r2"), stream="c")
+    other = dataclasses.replace(one(run="r2"), alias="c")
     assert "several joins, of (a, b) and (b, c); give each join its own events= file" in sentence(write([one(), other]))
     nothing = one(rows=0, window_rows=0, sampled=(0,), partners=(0,), partnered=(0,), first_time=None, last_time=None)
     assert "has read no rows" in sentence(write([nothing], "nothing.jsonl"))
@@ -255,8 +252,7 @@ def test_what_has_no_counts_of_a_join_is_refused(write: Write, tmp_path: Path) -
 
 def test_tables_are_asked_for_rows(write: Write) -> None:
     """A table that a run had is given to a join in which it is a table."""
-    table = dataclasses.replace(one("b"), table=True, rows=7, others=(), order=(), evaluated=(), passed=(), profiled=())
-    table = dataclasses.replace(table, sampled=(), partners=(), partnered=())
+    table = changed(table_record(), rows=7, window_rows=20, window_bytes=2_000)
     known = tw.statistics_from(write([one(), table]))
     facts = tw.join("a.k = b.k", {"a": 10}, {"a": "t"}, statistics=known)._statistics.facts
     assert facts[Rows("b")].value == 20  # the rows that its window holds

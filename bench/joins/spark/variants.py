@@ -45,7 +45,7 @@ class Ran:
 
     def window_bytes(self, batch: int) -> int:
         """The memory of all windows of our join in the workers when the batch was done."""
-        return sum(record.window_bytes for record in self.records if record.batch == batch)
+        return sum(record.window.bytes for record in self.records if record.origin.batch == batch)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _event_records(events: Path, batches: int) -> list[JoinObserved]:
     before: list[JoinObserved] = []
     while True:
         records = [record for record in read(events) if isinstance(record, JoinObserved)] if events.exists() else []
-        if records == before and len({record.batch for record in records}) >= batches:
+        if records == before and len({record.origin.batch for record in records}) >= batches:
             return records
         assert time.monotonic() < deadline, "Spark did not deliver what the query observed"
         before = records

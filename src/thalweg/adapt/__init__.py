@@ -12,36 +12,36 @@ from thalweg.adapt.policy import (
     Verdict,
     restored_order,
 )
+from thalweg.adapt.policy_choice import PolicyChoice, PolicyLike, chosen
 from thalweg.adapt.registry import (
     POLICIES,
-    SETTINGS,
     Chosen,
     check_classified,
-    check_policy,
     classifies,
     make_policy,
     policy_name,
-    takes,
+    setting_names,
 )
 
 __all__ = [
     "POLICIES",
-    "SETTINGS",
     "BudgetSettings",
     "Chosen",
     "Costs",
     "Observation",
     "Policy",
+    "PolicyChoice",
+    "PolicyLike",
     "ProfileSettings",
     "ProfilingRequest",
     "Settings",
     "Trial",
     "Verdict",
     "check_classified",
-    "check_policy",
+    "chosen",
     "classifies",
     "make_policy",
     "policy_name",
     "restored_order",
-    "takes",
+    "setting_names",
 ]  # fmt: skip

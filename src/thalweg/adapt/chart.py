@@ -35,13 +35,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg.adapt.auto import OTHER_COST, Auto, BudgetSettings
-from thalweg.adapt.looked_up import LookedUp
 from thalweg.adapt.policy import Costs, is_number
 from thalweg.adapt.switch_reason import KnownFilters
 from thalweg.cost.filter_order import CostModel, OrderCosts
 from thalweg.cost.order_load import EQUAL, FilterTimes, best_order, order_costs
 from thalweg.cost.plan_chart import Dimension, PlanChart
 from thalweg.errors import PlanError
+from thalweg.events.parts import ChartCounts
 from thalweg.formatting import few_digits, percent, plural
 from thalweg.plan.join_shape import Shape
 from thalweg.plan.pipeline import Pipeline
@@ -66,24 +66,24 @@ JUDGING = 0.25
 class ChartSettings(BudgetSettings):
     """The settings of the policy `chart`."""
 
-    chart_parts: int = 10
+    parts: int = 10
     """The number of parts into which a chart cuts the range of each rate or share, k. Too few: several plans are the
     best in different places of one region. Too many: regions take long to fill."""
-    chart_rounds: int = ROUNDS
+    rounds: int = ROUNDS
     """The number of past rounds that rates and shares are estimated from, d."""
-    chart_decay: float = DECAY
+    decay: float = DECAY
     """How much less a round counts than the one after it, a: by a factor of e^-a."""
-    chart_threshold: float = THRESHOLD
+    threshold: float = THRESHOLD
     """The share by which a join selectivity, or the pass share of a filter, must differ from its estimate to be
     estimated anew."""
 
     def __post_init__(self) -> None:
         BudgetSettings.__post_init__(self)  # super() without arguments fails in dataclasses with slots
-        for name, least in (("chart_parts", 2), ("chart_rounds", 1)):
+        for name, least in (("parts", 2), ("rounds", 1)):
             value: Any = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 1000:
                 raise PlanError(f"{name}={value!r}: must be a whole number from {least} to 1000")
-        for name in ("chart_decay", "chart_threshold"):
+        for name in ("decay", "threshold"):
             value = getattr(self, name)
             if not is_number(value) or not 0 <= value <= MOST:
                 raise PlanError(f"{name}={value!r}: must be a number of at least 0 and at most {MOST:g}")
@@ -99,12 +99,12 @@ class Chart(Auto):
         self, pipeline: Pipeline, settings: ChartSettings | None = None, rng: np.random.Generator | None = None
     ) -> None:
         self._made = settings or ChartSettings()
-        self._shares = [DecayedMean(self._made.chart_rounds, self._made.chart_decay) for _ in pipeline.names]
+        self._shares = [DecayedMean(self._made.rounds, self._made.decay) for _ in pipeline.names]
         self._chart: PlanChart | None = None
         self._times: FilterTimes | None = None  # that the chart was made from
         self._region: tuple[int, ...] | None = None  # of the last look-up in this chart
         self._judged_ns = 0  # the expected time of all comparisons so far
-        self.looked_up = LookedUp()
+        self.looked_up = ChartCounts()
         """How the chart was followed since the last report."""
         super().__init__(pipeline, self._made, rng)
 
@@ -120,7 +120,7 @@ class Chart(Auto):
         place = self._chart_for(point, cost_model).at(point)
         moved = self._region is not None and self._region != place.region
         estimates = tuple(round(point[str(k)], 6) for k in range(len(self.pipeline)))
-        self.looked_up.add(moved=moved, is_outside=place.is_outside, shares=estimates)
+        self.looked_up.look_up(moved=moved, is_outside=place.is_outside, shares=estimates)
         self._region = place.region
         order = tuple(int(str(k)) for k in place.plan)
         return walk if order == walk.order else cost_model.walk(order)
@@ -143,7 +143,7 @@ class Chart(Auto):
         """Return the pass shares and the rows per call for the next round. A share that differs by more than the
         threshold from its mean begins a new mean."""
         for mean, share in zip(self._shares, shares, strict=True):
-            if len(mean) and differs(mean.mean, share, self._made.chart_threshold):
+            if len(mean) and differs(mean.mean, share, self._made.threshold):
                 mean.clear()
             mean.add(share)
         return {ROWS: slice_rows, **{str(k): mean.mean for k, mean in enumerate(self._shares)}}
@@ -152,7 +152,7 @@ class Chart(Auto):
         """Return the chart; a new one if calls are larger than those of the last one, or if costs have changed."""
         if self._chart is None or not self._chart.dimensions[0].covers(point[ROWS]) or self._is_of_other(cost_model):
             times = self._observed_times(cost_model)
-            parts, numbers = self._made.chart_parts, range(len(self.pipeline))
+            parts, numbers = self._made.parts, range(len(self.pipeline))
             rows = Dimension(ROWS, 0.0, RANGE * max(point[ROWS], 1.0), parts)
             shares = (Dimension(str(k), 0.0, 1.0, parts, "passed by") for k in numbers)
 

@@ -8,7 +8,7 @@ filter first that drops most rows per ns. Not all do, because the others earn ti
 Tickets lose half of their weight in `HALF_LIFE` rows.
 Guarantee: the answer never depends on it. No filter is ruled out (`kernels.lottery.LEAST`), so a change of the data is
 noticed. There is no bound on the cost of what it converges to: filters are taken as independent.
-Cost: each decision is a random number, and each ruster a call of a filter on at most `eddy_batch` rows; with 1, each
+Cost: each decision is a random number, and each ruster a call of a filter on at most `batch` rows; with 1, each
 row. A call takes 10 to 35 µs, whatever the filter does. Nothing is profiled.
 Differs from the paper: operators have no queues, so there is no back-pressure by which a slow operator gets fewer
 tuples; tickets are divided by the cost instead. In the paper an operator returns a ticket for each tuple that it
@@ -56,11 +56,11 @@ class Eddy:
         self.settings = settings or EddySettings()
         self.order = pipeline.start
         self.standing = ""
-        self.mesh = OpenRoute.equal(pipeline, self.settings.eddy_batch)
+        self.mesh = OpenRoute.equal(pipeline, self.settings.batch)
         self.decisions = 0
         self.routing_ns = 0
         """The time of deciding, and of moving and counting rows; without the calls of filters."""
-        batch, n = self.settings.eddy_batch, len(pipeline)
+        batch, n = self.settings.batch, len(pipeline)
         self._wants = ProfilingRequest(0.0, np.zeros((n, n), bool), rows=max(ROWS, batch), slice_rows=batch)
 
     @property
@@ -81,7 +81,7 @@ class Eddy:
         if seen.routes is not None:
             self.decisions += seen.routes.decisions
             self.routing_ns += seen.routes.routing_ns
-        self.standing = decided(self.decisions, self.routing_ns, self.settings.eddy_batch)
+        self.standing = decided(self.decisions, self.routing_ns, self.settings.batch)
         return None
 
     def begin(self, order: tuple[int, ...]) -> None:

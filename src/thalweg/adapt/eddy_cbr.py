@@ -9,10 +9,10 @@ ranked by share per ns for the values of a row, and in the lottery each has `AHE
 Guarantee: the answer never depends on it. No filter is ruled out (`kernels.lottery.LEAST`). There is no bound on the
 cost of what it does: filters are taken as independent.
 Cost: profiling all filters on `LATER` of the dropped rows, `FIRST` until there are `FEW`. Rows with different values
-are routed apart. So that a decision is for about `eddy_batch` rows all the same, a slice has so many rows per class
+are routed apart. So that a decision is for about `batch` rows all the same, a slice has so many rows per class
 that was in the slice before. A decision costs up to a call of 10 to 35 µs, whatever the filter does; rusters of a slice
 that wait for the same filter share one.
-Differs from the paper, which routes single tuples: decisions are for up to `eddy_batch` rows of the same categories,
+Differs from the paper, which routes single tuples: decisions are for up to `batch` rows of the same categories,
 which are values of texts and quantile ranges of numbers. Shares are known from sampled rows that were dropped, not from
 all rows; this scales all filters alike.
 
@@ -113,7 +113,7 @@ class EddyCbr:
         self.order = pipeline.start
         self.standing = ""
         n = len(pipeline)
-        self.mesh = ContentRoute(pipeline.start, self.settings.eddy_batch, np.zeros(n))
+        self.mesh = ContentRoute(pipeline.start, self.settings.batch, np.zeros(n))
         self.samples = MeshSamples()
         self.decisions = 0
         self.routing_ns = 0
@@ -126,7 +126,7 @@ class EddyCbr:
         return self._wants
 
     def _request(self) -> ProfilingRequest:
-        batch = self.settings.eddy_batch
+        batch = self.settings.batch
         return ProfilingRequest(
             FIRST if self.samples.added < FEW else LATER, self._every, together=TOGETHER, rows=max(ROWS, batch),
             lasting=True, slice_rows=min(batch * self.mesh.classes, MOST_BATCH),
@@ -173,7 +173,7 @@ class EddyCbr:
         mesh.axes, mesh.axis_of, mesh.rates = tuple(column.axis for column in chosen), tuple(axis_of), rates
 
     def _standing(self) -> str:
-        sentence = decided(self.decisions, self.routing_ns, self.settings.eddy_batch)
+        sentence = decided(self.decisions, self.routing_ns, self.settings.batch)
         if not sentence or not self.mesh.rates:
             return sentence
         by = listed(self.mesh.columns) or "no column"

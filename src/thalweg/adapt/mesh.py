@@ -49,8 +49,8 @@ from thalweg.adapt.mesh_samples import MeshSamples
 from thalweg.adapt.mesh_training import NEWEST, MeshTrainer, StreamFacts, Trained, overhead_ns
 from thalweg.adapt.policy import (
     Observation,
+    ObservedRoutes,
     ProfilingRequest,
-    RouteCounts,
     Verdict,
     everything,
     known_costs,
@@ -331,7 +331,7 @@ class MeshPolicy:
 
     # with a mesh
 
-    def _with_mesh(self, seen: Observation, counts: RouteCounts | None) -> Verdict | None:
+    def _with_mesh(self, seen: Observation, counts: ObservedRoutes | None) -> Verdict | None:
         mesh = self.mesh
         assert mesh is not None
         if counts is not None and counts.version == mesh.version:
@@ -523,7 +523,7 @@ class MeshPolicy:
         self._wants = self._request()
 
 
-def _passed_last(counts: RouteCounts, mesh: Mesh) -> int:
+def _passed_last(counts: ObservedRoutes, mesh: Mesh) -> int:
     """Return the rows that have passed the last filter of their route."""
     lasts = [route[-1] for route in mesh.routes]
     return int(counts.passed[np.arange(len(lasts)), lasts].sum()) if len(lasts) == len(counts.rows) else 0

@@ -27,16 +27,14 @@ MOST_BATCH = 16_384
 class EddySettings:
     """The settings of the policies `eddy` and `eddy-cbr`."""
 
-    eddy_batch: int = 100
+    batch: int = 100
     """The rows for which one decision is made. With 1, each row is routed by itself, and each decision costs a call of
     a filter. With many, decisions are rare and follow the data late."""
 
     def __post_init__(self) -> None:
-        rows: Any = self.eddy_batch
+        rows: Any = self.batch
         if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_BATCH:
-            raise PlanError(
-                f"eddy_batch={rows!r}: the rows per decision must be a whole number from 1 to {MOST_BATCH:,}"
-            )
+            raise PlanError(f"batch={rows!r}: the rows per decision must be a whole number from 1 to {MOST_BATCH:,}")
 
 
 @dataclass(slots=True)

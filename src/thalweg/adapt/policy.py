@@ -230,7 +230,7 @@ class Observation:
     after the data of that worker has moved."""
     values: Mapping[str, pa.Array] | None = None
     """By column, the values of the profile tuples by which rows may be classified; None if the policy has no mesh."""
-    routes: RouteCounts | None = None
+    routes: ObservedRoutes | None = None
     """What was counted by route; None if all rows took one."""
     classified_siblings: Sequence[ClassifiedTuples] = ()
     """Those of `siblings` that were shared with the values by which rows may be classified, oldest first."""
@@ -245,8 +245,8 @@ class ClassifiedTuples(NamedTuple):
     """Two columns per filter: drops the row, is known."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RouteCounts:
+@dataclass(slots=True, eq=False)
+class ObservedRoutes:
     """What ordinary work counted by route since the last update, and how long routing took. Arrays are indexed by route
     and filter."""
 
@@ -255,10 +255,29 @@ class RouteCounts:
     rows: NDArray[np.int64]
     evaluated: NDArray[np.int64]
     passed: NDArray[np.int64]
-    routing_ns: int
+    routing_ns: int = 0
     """Time of classifying rows, of deciding, and of moving rows between operators."""
     decisions: int = 0
     """How often a lottery decided which filter is next."""
+
+    @classmethod
+    def none(cls, version: int, routes: int, n: int) -> ObservedRoutes:
+        """Return counts at zero for a mesh of so many routes."""
+        rows, evaluated = np.zeros(routes, np.int64), np.zeros((routes, n), np.int64)
+        return cls(version, rows, evaluated, evaluated.copy())
+
+    def begun(self) -> ObservedRoutes:
+        """Return counts at zero for the same mesh."""
+        return ObservedRoutes.none(self.version, *self.evaluated.shape)
+
+    def count(
+        self, rows: NDArray[np.int64], evaluated: NDArray[np.int64], passed: NDArray[np.int64], decisions: int
+    ) -> None:
+        """Add the counts of a slice."""
+        self.rows += rows
+        self.evaluated += evaluated
+        self.passed += passed
+        self.decisions += decisions
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from time import perf_counter_ns
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,15 +33,8 @@ POLICIES: dict[str, type[Any]] = {
         Auto, AGreedy, Sweep, Independent, LocalSwaps, Chart, MeshPolicy, Static, DuckdbSwap, VeloxRank, Eddy, EddyCbr,
     )
 }  # fmt: skip
-SETTINGS: dict[str, type[Any]] = {
-    name: kind
-    for policy in POLICIES.values()
-    if policy.defaults is not None
-    for name, kind in get_type_hints(type(policy.defaults)).items()
-}
-"""The settings of all policies by name, with the types of their values: the fields of each policy's `defaults`."""
 Chosen = str | type[Policy]
-"""What users pass as `policy=`: a name, or their own class."""
+"""A policy: the name of one of Thalweg, or a user's own class."""
 _METHODS = ("wants", "update", "begin", "snapshot", "restore")
 _HOW = "docs/writing-a-policy.md has an example"
 
@@ -105,36 +98,14 @@ def _refuse_no_policy(cls: type[Any]) -> None:
         raise PlanError(f"{what}: {cls.__name__}(pipeline, settings, rng) is not possible: {error}; {_HOW}") from None
 
 
-def takes(policy: Chosen) -> tuple[str, ...]:
-    """Return the names of the settings that a policy takes.
+def setting_names(policy: Chosen) -> tuple[str, ...]:
+    """Return the names of the settings of a policy: the fields of its `defaults`.
 
-    >>> takes("auto"), takes("sweep"), takes("static")
+    >>> setting_names("auto"), setting_names("sweep"), setting_names("static")
     (('budget',), ('p', 'profile_window', 'alpha'), ())
     """
     defaults = getattr(policy_class(policy), "defaults", None)
-    return tuple(field.name for field in fields(defaults)) if defaults is not None else ()
-
-
-def check_policy(policy: Chosen, **given: Any) -> Settings | None:
-    """Return the settings with which a policy will run: the user's if given (not None), otherwise its defaults.
-
-    Raises a PlanError for a setting that the policy does not take.
-
-    >>> check_policy("sweep", p=0.02)
-    ProfileSettings(p=0.02, profile_window=500, alpha=0.9)
-    """
-    taken = takes(policy)
-    given = {key: value for key, value in given.items() if value is not None}
-    unwanted = [key for key in given if key not in taken]
-    if unwanted:
-        what = (
-            f"takes {', '.join(taken)}" if taken else "does not profile" if policy in POLICIES else "takes no settings"
-        )
-        raise PlanError(
-            f"policy {policy_name(policy)!r} {what}: leave out {', '.join(unwanted)}, or choose a policy that takes it"
-        )
-    defaults: Settings | None = getattr(policy_class(policy), "defaults", None)
-    return None if defaults is None else replace(defaults, **given)
+    return () if defaults is None else tuple(each.name for each in fields(defaults) if each.init)
 
 
 def classifies(policy: Chosen) -> bool:

@@ -30,11 +30,11 @@ def report(
     with errors_in_one_sentence():
         events = Path(given_path(events))
         records = _records(events)
-        joined = {record.run for record in records if isinstance(record, JoinObserved)}
-        folded = fold(record for record in records if record.run not in joined)
+        joined = {record.origin.run for record in records if isinstance(record, JoinObserved)}
+        folded = fold(record for record in records if record.origin.run not in joined)
         joins = JoinTally()
         for record in records:
-            if record.run in joined:
+            if record.origin.run in joined:
                 joins.add(record)
         if not folded.sections and not joined:
             raise ThalwegError(f"{events} has no observations yet; run this again when the query has finished a batch")

@@ -1,8 +1,9 @@
 """Reads and writes records as JSON lines: one object per line, with its kind under `event`.
 
->>> record = Switched(run="r", batch=3, worker="w", at_row=1000, order=("b", "a"))
->>> to_json(record)
-'{"event": "switched", "run": "r", "batch": 3, "worker": "w", "at_row": 1000, "order": ["b", "a"]}'
+>>> record = Switched(Origin("r", "stream", batch=3, worker="w", policy="p"), at_row=1000, order=("b", "a"))
+>>> print(to_json(record))  # doctest: +NORMALIZE_WHITESPACE
+{"event": "switched", "run": "r", "kind": "stream", "batch": 3, "worker": "w", "policy": "p", "at_row": 1000,
+ "order": ["b", "a"]}
 >>> from_json(to_json(record)) == record
 True
 """
@@ -18,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.errors import ThalwegError
+from thalweg.events.counts import from_plain, to_plain
 from thalweg.events.record_check import wrong_with
 from thalweg.events.records import (
     BatchTimed,
     JoinObserved,
     NativeObserved,
     Observed,
+    Origin,
     PlanObserved,
     Record,
     Switched,
@@ -34,20 +37,18 @@ from thalweg.printable import printable
 
 BEGINS = '{"event": "'
 """The beginning of every record. It cannot occur in a text inside a record, because quotes are escaped there."""
-_IF_ANY = ("query", "start", "query_name", "tick_ns", "first_time", "last_time")
-"""Fields that are left out if they are None."""
 _KINDS: dict[str, type[Any]] = {
     kind.event: kind
     for kind in (Observed, VerdictGiven, Switched, NativeObserved, JoinObserved, PlanObserved, BatchTimed)
 }
+_ORIGIN = tuple(each.name for each in fields(Origin))
 _REMEDY = "if another version of Thalweg wrote it, read it with that version; otherwise remove it from the file"
 
 
 def to_json(record: Record) -> str:
     """Return a record as one line, without a line break."""
-    values = {f.name: getattr(record, f.name) for f in fields(record)}
-    values = {name: value for name, value in values.items() if value is not None or name not in _IF_ANY}
-    return json.dumps({"event": record.event, **values}, allow_nan=False)
+    values = to_plain(record)
+    return json.dumps({"event": record.event, **values.pop("origin"), **values}, allow_nan=False)
 
 
 def from_json(line: str) -> Record:
@@ -55,26 +56,15 @@ def from_json(line: str) -> Record:
     try:
         values = json.loads(line)
         kind = _KINDS[values.pop("event")]
-        known = {f.name for f in fields(kind)}
-        if kind is PlanObserved:
-            values = _as_counts(values)
-        record: Record = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known})
+        values["origin"] = {name: values.pop(name) for name in _ORIGIN if name in values}
+        names = values.get("others") or values.get("predicates") or ()
+        record: Record = from_plain(kind, values, len(names))
+        wrong = wrong_with(record)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ThalwegError(f"not an event record of this version: {line.strip()[:80]!r}; {_REMEDY}") from error
-    if (wrong := wrong_with(record)) is not None:
+    if wrong is not None:
         raise ThalwegError(f"not an event record of this version ({wrong}): {line.strip()[:80]!r}; {_REMEDY}")
     return record
-
-
-def _as_counts(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a `plan` record with counts. Earlier versions wrote whether the rates had moved to another
-    region, and whether they were outside the chart, for one round per record."""
-    if "moved" in values:
-        values["moves"] = int(values.pop("moved") is True)
-        values["rounds"] = int(values.get("policy") == "chart" or values.get("standing") not in (None, ""))
-    if isinstance(values.get("outside"), bool):
-        values["outside"] = int(values["outside"])
-    return values
 
 
 class JsonLines:

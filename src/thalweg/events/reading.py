@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], skipped: list[Skipped] | None = None) -> 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     keep = tw.filters(tw.predicate(str.isdigit, "code"), events=f"{folder}/run.jsonl")
     ...     batches = list(keep.over(pa.table({"code": ["7", "x7"]})))
-    ...     print([(record.event, record.rows, record.kept) for record in read(f"{folder}/run.jsonl")])
+    ...     print([(record.event, record.chain.rows, record.chain.kept) for record in read(f"{folder}/run.jsonl")])
     [('observed', 2, 1)]
     """
     path = given_path(path)
@@ -73,9 +73,11 @@ def read(path: str | os.PathLike[str], skipped: list[Skipped] | None = None) -> 
     last: dict[tuple[str | None, int | None], str | None] = {}
     for record in _all(path, []):
         if isinstance(record, Observed | NativeObserved | JoinObserved):
-            last[record.query, record.batch] = record.start
+            origin = record.origin
+            last[origin.query, origin.batch] = origin.start
     for record in _all(path, unlisted if skipped is None else skipped):
-        if record.query is None or last.get((record.query, record.batch), record.start) == record.start:
+        origin = record.origin
+        if origin.query is None or last.get((origin.query, origin.batch), origin.start) == origin.start:
             yield record
     foreign = [part for part in unlisted if not part.torn]
     if foreign:
@@ -155,19 +157,16 @@ def _torn(number: int, text: str) -> Skipped:
 def _contradiction(record: Record, runs: dict[tuple[str, ...], object]) -> str | None:
     """Return why a record cannot belong to the run it names, if it contradicts earlier records of the run."""
     facts: dict[tuple[str, ...], object] = {}
+    run = record.origin.run
     if isinstance(record, JoinObserved):
-        facts[record.run, "is"] = "a join"
+        facts[run, "is"] = "a join"
         if not (record.table or record.inner):
-            facts[record.run, "stream", record.stream] = record.others
+            facts[run, "stream", record.alias] = record.others
     elif isinstance(record, Observed):
-        facts = {(record.run, "is"): "a chain", (record.run, "chain"): record.predicates}
+        facts = {(run, "is"): "a chain", (run, "chain"): record.predicates}
     elif isinstance(record, NativeObserved):
-        facts = {
-            (record.run, "is"): "a chain",
-            (record.run, "chain"): record.chain,
-            (record.run, "native"): record.predicates,
-        }
+        facts = {(run, "is"): "a chain", (run, "chain"): record.chain, (run, "native"): record.predicates}
     for key, value in facts.items():
         if runs.setdefault(key, value) != value:
-            return f"run {record.run!r:.40} has {value!r:.40} here and {runs[key]!r:.40} before"
+            return f"run {run!r:.40} has {value!r:.40} here and {runs[key]!r:.40} before"
     return None

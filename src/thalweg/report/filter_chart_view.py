@@ -18,6 +18,7 @@ from typing import Any
 from thalweg.cost.order_load import ROUND_S, FilterTimes
 from thalweg.cost.plan_chart import PARTS, PlanChart
 from thalweg.errors import PlanError
+from thalweg.events.parts import CallCounts
 from thalweg.formatting import listed
 from thalweg.optimizer.filter_chart import RATE, make_filter_chart, movable_filters
 from thalweg.plan.estimate import Estimate
@@ -83,23 +84,24 @@ def _seconds(interval: Any) -> float:
 
 def _times(pipeline: Pipeline, section: Section | None, declared: DeclaredFilters) -> FilterTimes:
     """Return the measured times; if there are none, the declared ones."""
-    counted = {} if section is None else dict(zip(section.names, section.cost_ns, strict=True))
+    calls = CallCounts() if section is None else section.calls
+    counted = {} if section is None else dict(zip(section.names, calls.cost_ns, strict=True))
     measured = {name: ns for name, ns in counted.items() if ns is not None}
     per_row = {name: measured.get(name, declared.per_row_ns.get(name)) for name in pipeline.names}
     unknown = [name for name, ns in per_row.items() if ns is None]
     if unknown:
         raise PlanError(f"chart(): the time per row of {listed(unknown)} is unknown; {declared.remedy}")
-    calls = {} if section is None or not section.fixed_ns else dict(zip(section.names, section.fixed_ns, strict=True))
+    fixed = {} if section is None else dict(zip(section.names, calls.fixed_ns, strict=True))
     return FilterTimes(
         pipeline, tuple(per_row[name] or 0.0 for name in pipeline.names),
-        tuple(calls.get(name) or 0.0 for name in pipeline.names),
+        tuple(fixed.get(name) or 0.0 for name in pipeline.names),
     )  # fmt: skip
 
 
 def _measured_rate(section: Section | None) -> Estimate | None:
-    if section is None or section.kind == "stream" or not section.total_ns:
+    if section is None or section.kind == "stream" or not section.times.total_ns:
         return None
-    return Estimate(section.rows / section.total_ns * 1e9, "counted", 0.0)
+    return Estimate(section.rows / section.times.total_ns * 1e9, "counted", 0.0)
 
 
 def _shares(section: Section) -> dict[str, float]:
@@ -125,13 +127,13 @@ def _track(section: Section, expected: Mapping[str, float], *, moves: bool) -> l
     for each in section.rounds:
         now |= dict(zip(section.names, each.shares, strict=False)) if looked_up else _observed(each, section.names)
         if moves and section.kind != "stream" and each.total_ns:
-            now[RATE] = each.rows / each.total_ns * 1e9
+            now[RATE] = each.chain.rows / each.total_ns * 1e9
         found.append({name: now[name] for name in expected})
     return found
 
 
 def _observed(each: FilterRound, names: tuple[str, ...]) -> dict[str, float]:
-    counts = zip(names, each.evaluated, each.passed, strict=True)
+    counts = zip(names, each.chain.evaluated, each.chain.passed, strict=True)
     return {name: passed / evaluated for name, evaluated, passed in counts if evaluated}
 
 

@@ -113,7 +113,8 @@ def latest_run(of: str = "") -> str:
 
 def rows_and_kept(report: Report) -> str:
     """Return what filters have counted over all their runs; empty if they have counted nothing."""
-    rows, kept, failed = (sum(getattr(s, name) for s in report.sections) for name in ("rows", "kept", "failed"))
+    rows, kept = (sum(getattr(section, name) for section in report.sections) for name in ("rows", "kept"))
+    failed = sum(section.calls.failed for section in report.sections)
     raised = f", {failed:,} failed (a predicate raised and none was false)" if failed else ""
     return f"{plural(rows, 'row')} in, {kept:,} kept ({percent(kept / rows)}){raised}{in_runs(report)}" if rows else ""
 
@@ -199,7 +200,7 @@ def _settings(settings: FilterSettings, *, may_classify: bool) -> Iterator[str]:
             "worker at the start"
             + (f", and up to {COLLECTING:g} times that while rows are collected for a mesh" if may_classify else "")
         )
-    yield from (f"{name}={value}" for name, value in settings.of_policy.items() if name != "budget")
+    yield from (f"{name}={value}" for name, value in settings.policy.given.items() if name != "budget")
     if settings.redact:
         yield "errors, also those of rows that are set aside, contain no values of rows (redact=)"
     if settings.events is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from thalweg.formatting import aligned, duration, in_seconds, percent_of, plural, tenths_of_percent, wrapped
 from thalweg.printable import printable
+from thalweg.report.chart_sentence import chart_sentence
 from thalweg.report.html import folded, paragraph, table
-from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
+from thalweg.report.run_sentences import compiling_lines, trial_lines, what_moved
 from thalweg.report.section import Section
 from thalweg.report.svg import escaped
 
@@ -55,29 +56,25 @@ def _which_orders(section: Section) -> list[str]:
 
 def _summary(section: Section) -> list[str]:
     saved = section.evaluations_of_all - section.evaluations
-    times = ", ".join(
-        f"{name} {percent_of(ns, section.total_ns)}"
+    times, failed = section.times, section.calls.failed
+    shares = ", ".join(
+        f"{name} {percent_of(ns, times.total_ns)}"
         for name, ns in (
-            ("processing", section.processing_ns),
-            ("profiling", section.profiling_ns),
-            ("re-optimizing", section.reoptimizing_ns),
+            ("processing", times.processing_ns),
+            ("profiling", times.profiling_ns),
+            ("re-optimizing", times.reoptimizing_ns),
         )
-    )
-    failed = (
-        [f"a predicate raised on {plural(section.failed, 'row')} that no other predicate dropped"]
-        if section.failed
-        else []
     )
     return [
         *_which_orders(section),
         f"kept {section.kept:,} of {plural(section.rows, 'row')} ({percent_of(section.kept, section.rows)})",
-        *failed,
+        *([f"a predicate raised on {plural(failed, 'row')} that no other predicate dropped"] if failed else []),
         f"{plural(section.evaluations, 'evaluation')}; all predicates on all rows would be "
         f"{section.evaluations_of_all:,} ({percent_of(saved, section.evaluations_of_all)} saved)",
-        f"{in_seconds(section.total_ns)} in {plural(len(section.workers), 'worker')}: {times}",
-        *compiling_lines(section.compiling_ns),
-        *trial_lines(*(getattr(section, name) for name in TRIALS)),
-        *([section.chart.sentence()] if section.chart.rounds else []),
+        f"{in_seconds(times.total_ns)} in {plural(len(section.workers), 'worker')}: {shares}",
+        *compiling_lines(times.compiling_ns),
+        *trial_lines(section.trials),
+        *([chart_sentence(section.chart)] if section.chart.rounds else []),
         *_other_orders(section),
     ]
 

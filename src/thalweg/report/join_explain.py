@@ -152,11 +152,11 @@ def counted_results(report: JoinReport) -> str:
 def counted_rows(report: JoinReport, alias: str) -> str:
     """Return how many rows a stream had, and how many rows of other streams found a partner among them."""
     streams = [stream for section in report.sections for stream in section.streams.values()]
-    rows = sum(stream.rows for stream in streams if stream.stream == alias)
-    late = sum(stream.late for stream in streams if stream.stream == alias)
+    rows = sum(each.stream.rows for each in streams if each.alias == alias)
+    late = sum(each.stream.late for each in streams if each.alias == alias)
     looked = found = 0
-    for stream in streams:
-        for other, evaluated, passed in zip(stream.others, stream.evaluated, stream.passed, strict=True):
+    for each in streams:
+        for other, evaluated, passed in zip(each.others, each.probes.evaluated, each.probes.passed, strict=True):
             if other == alias:
                 looked, found = looked + evaluated, found + passed
     counts = f"{plural(rows, 'row')} to the join" + (f", {late:,} of them late" if late else "")

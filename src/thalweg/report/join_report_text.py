@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from thalweg.events.parts import TimeCounts, TrialCounts, WindowCounts
 from thalweg.formatting import (
     WIDTH,
     aligned,
@@ -17,7 +18,7 @@ from thalweg.formatting import (
 from thalweg.printable import columns_of, printable
 from thalweg.report.html import folded, paragraph, table
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
-from thalweg.report.run_sentences import TRIALS, compiling_lines, trial_lines, what_moved
+from thalweg.report.run_sentences import compiling_lines, trial_lines, what_moved
 from thalweg.report.section import SwitchReport, query_words
 
 NEAR = 0.1
@@ -50,7 +51,7 @@ def title(section: JoinSection) -> str:
 
 def in_one_line(section: JoinSection) -> str:
     """Return one line about an older run."""
-    rows = ", ".join(f"{s.stream} {s.rows:,}" for s in section.streams.values())
+    rows = ", ".join(f"{s.alias} {s.stream.rows:,}" for s in section.streams.values())
     return f"{title(section)}; rows: {rows}"
 
 
@@ -62,15 +63,17 @@ def _probe(stream: StreamReport, other: str) -> str:
 
 
 def _table(section: JoinSection) -> list[tuple[str, ...]]:
-    stored = any(s.state_bytes for s in section.streams.values())
+    windows = {alias: stream.window for alias, stream in section.streams.items()}
+    stored = any(window.state_bytes for window in windows.values())
     head = (*_HEAD, "state store") if stored else _HEAD
     lines = [
         (
-            s.stream, f"{s.rows:,}", f"{s.kept:,}", f"{s.results:,}", " > ".join(_probe(s, other) for other in s.order),
-            f"{s.window_rows:,}", f"{s.most_rows:,}", byte_size(s.most_bytes),
-            *([byte_size(s.state_bytes)] if stored else []),
+            alias, f"{s.stream.rows:,}", f"{s.probes.kept:,}", f"{s.matches.results:,}",
+            " > ".join(_probe(s, other) for other in s.order), f"{windows[alias].rows:,}",
+            f"{windows[alias].most_rows:,}", byte_size(windows[alias].most_bytes),
+            *([byte_size(windows[alias].state_bytes)] if stored else []),
         )
-        for s in section.streams.values()
+        for alias, s in section.streams.items()
     ]  # fmt: skip
     return [head, *lines]
 
@@ -82,19 +85,21 @@ def facts(section: JoinSection) -> list[str]:
     lines += [_fact_of_inner(inner) for inner in section.inner.values()]
     lines += section.plans.sentences(section.kind)
     lines += _furthest_behind(section)
-    streams = section.streams.values()
-    chunks = sum(s.state_chunks for s in streams)
-    if chunks:
-        reloaded = sum(s.reloaded for s in streams)
-        back = f"; {plural(reloaded, 'chunk')} read back by workers that did not hold the windows" if reloaded else ""
-        lines.append(f"{byte_size(sum(s.state_bytes for s in streams))} of state in {plural(chunks, 'chunk')}{back}")
-    total = sum(s.total_ns for s in streams) or 1
-    shares = ", ".join(
-        f"{name} {percent_of(sum(getattr(s, field_) for s in streams), total)}"
-        for name, field_ in (("profiling", "profiling_ns"), ("re-optimizing", "reoptimizing_ns"))
+    times, trials = TimeCounts(), TrialCounts()
+    for stream in section.streams.values():
+        times.add(stream.times)
+        trials.add(stream.trials)
+    held = WindowCounts.of_buckets(stream.window for stream in section.streams.values())
+    if held.state_chunks:
+        read = plural(held.reloaded, "chunk")
+        back = f"; {read} read back by workers that did not hold the windows" if held.reloaded else ""
+        lines.append(f"{byte_size(held.state_bytes)} of state in {plural(held.state_chunks, 'chunk')}{back}")
+    total = times.total_ns or 1
+    shares = (
+        f"profiling {percent_of(times.profiling_ns, total)}, re-optimizing {percent_of(times.reoptimizing_ns, total)}"
     )
-    lines += trial_lines(*(sum(getattr(s, name) for s in streams) for name in TRIALS))
-    lines += compiling_lines(sum(s.compiling_ns for s in streams))
+    lines += trial_lines(trials)
+    lines += compiling_lines(times.compiling_ns)
     lines.append(f"{in_seconds(total)}, of which {shares}; {plural(section.all_switches, 'switch', 'switches')}")
     return lines + _standing_lines(section)
 
@@ -104,38 +109,39 @@ def _standing_lines(section: JoinSection) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for stream in section.streams.values():
         if sentence := section.standing(stream):
-            reasons.setdefault(sentence, []).append(stream.stream)
+            reasons.setdefault(sentence, []).append(stream.alias)
     if len(reasons) == 1 and len(*reasons.values()) == len(section.streams):
         return [f"why the orders are kept: {sentence}" for sentence in reasons]
     return [f"why the order of {listed(streams)} is kept: {sentence}" for sentence, streams in reasons.items()]
 
 
 def _facts_of(s: StreamReport, buckets: int) -> list[str]:
+    rows, found, held = s.stream, s.matches, s.window.rows
     counted = [
-        (s.late, f"late, by up to {time_span(s.most_late, s.tick_ns)}, not joined"),
-        (s.no_time, "without a time, not joined"),
-        (s.no_key, "with a key that equals nothing, not joined"),
-        (s.filtered, "dropped by a condition on this stream"),
-        (s.ahead, "too far in the future (max_ahead=): joined, but the watermark did not advance to them"),
+        (rows.late, f"late, by up to {time_span(rows.most_late, rows.tick_ns)}, not joined"),
+        (rows.no_time, "without a time, not joined"),
+        (rows.no_key, "with a key that equals nothing, not joined"),
+        (rows.filtered, "dropped by a condition on this stream"),
+        (rows.ahead, "too far in the future (max_ahead=): joined, but the watermark did not advance to them"),
     ]
-    lines = [f"{s.stream}: {plural(count, 'row')} {what}" for count, what in counted if count]
-    if s.replicated and buckets > 1:
+    lines = [f"{s.alias}: {plural(count, 'row')} {what}" for count, what in counted if count]
+    if rows.replicated and buckets > 1:
         lines.append(
-            f"{s.stream}: held in each of {buckets} buckets; its window counts every copy, its rows are counted once"
+            f"{s.alias}: held in each of {buckets} buckets; its window counts every copy, its rows are counted once"
         )
-    worker, rows = s.fullest
-    if not s.replicated and s.window_rows >= SKEWED_ROWS and rows * len(s.buckets) > SKEWED * s.window_rows:
+    worker, most = s.fullest
+    if not rows.replicated and held >= SKEWED_ROWS and most * len(s.buckets) > SKEWED * held:
         lines.append(
-            f"{s.stream}: {worker} of {buckets} holds {whole_percent(rows / s.window_rows)} of its window: one key is "
+            f"{s.alias}: {worker} of {buckets} holds {whole_percent(most / held)} of its window: one key is "
             "far more common than the others, or there are few keys"
         )
     if s.other_orders:
-        lines.append(f"{s.stream}: the order of probes differs in {s.other_orders} of {len(s.buckets)} buckets")
-    if s.most_matches > NEAR * s.limit:
-        matches = plural(s.most_matches, "match", "matches")
+        lines.append(f"{s.alias}: the order of probes differs in {s.other_orders} of {len(s.buckets)} buckets")
+    if found.most_matches > NEAR * found.limit:
+        matches = plural(found.most_matches, "match", "matches")
         lines.append(
-            f"{s.stream}: a row{f' ({s.hottest})' if s.hottest else ''} had {matches} by its keys; "
-            f"the join fails if there are more than {s.limit:,} (max_matches=)"
+            f"{s.alias}: a row{f' ({found.hottest})' if found.hottest else ''} had {matches} by its keys; "
+            f"the join fails if there are more than {found.limit:,} (max_matches=)"
         )
     return lines
 
@@ -148,19 +154,21 @@ def _fact_of_table(t: TableReport, kind: str) -> str:
 
 
 def _fact_of_inner(inner: StreamReport) -> str:
-    held = f"{inner.window_rows:,} held, at most {inner.most_rows:,} ({byte_size(inner.most_bytes)})"
-    return f"{inner.stream}: a kept sub-join, {plural(inner.rows, 'row')} made, {held}"
+    window = inner.window
+    held = f"{window.rows:,} held, at most {window.most_rows:,} ({byte_size(window.most_bytes)})"
+    return f"{inner.alias}: a kept sub-join, {plural(inner.stream.rows, 'row')} made, {held}"
 
 
 def _furthest_behind(section: JoinSection) -> list[str]:
     """Return, for streaming queries, which stream holds the watermark back."""
     if section.kind != "stream":
         return []
-    marks = {s.stream: s.watermark for s in section.streams.values() if s.watermark is not None}
+    found = {alias: stream.window.watermark for alias, stream in section.streams.items()}
+    marks = {alias: mark for alias, mark in found.items() if mark is not None}
     if len(marks) < 2 or len(set(marks.values())) == 1:
         return []
     last, first = min(marks, key=marks.__getitem__), max(marks, key=marks.__getitem__)
-    by = time_span(marks[first] - marks[last], section.streams[last].tick_ns)
+    by = time_span(marks[first] - marks[last], section.streams[last].stream.tick_ns)
     return [f"watermark: {last} is furthest behind, {by} behind {first}"]
 
 

@@ -4,164 +4,89 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.errors import ThalwegError
 from thalweg.events import JoinObserved, PlanObserved, Record, VerdictGiven
+from thalweg.events.counts import Counts, largest, latest
+from thalweg.events.parts import (
+    ChainCounts,
+    InForceCounts,
+    MatchCounts,
+    StreamCounts,
+    TimeCounts,
+    TrialCounts,
+    WindowCounts,
+)
 from thalweg.report.kept_order_reason import derived
 from thalweg.report.mesh_counts import WorkerMeshes
 from thalweg.report.mesh_tree import MeshWords
 from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_history import PlanHistory
-from thalweg.report.section import LATEST_SWITCHES, MESH, InForceCounters, SwitchReport, span, total
-
-SUMS = ("rows", "late", "no_time", "no_key", "kept", "results", "profile_tuples", "looked", "total_ns", "profiling_ns",
-        "reoptimizing_ns", "expired", "filtered", "ahead", "reloaded", "trials", "trial_rows", "trial_ns",
-        "trial_loss_ns", "compiling_ns", "routing_ns")  # fmt: skip
-SUMS_BY_OTHER = ("evaluated", "passed", "profiled")
-"""Fields that `JoinObserved` and `StreamReport` have in common."""
-_NOW = ("order", "window_rows", "window_bytes", "state_bytes", "state_chunks", "most_rows", "most_bytes", "watermark")
+from thalweg.report.section import LATEST_SWITCHES, MESH, SwitchReport, add_in_order, span, total_in_order
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BucketState:
     """The latest state of one stream in one bucket, or in a local pass."""
 
-    order: tuple[str, ...]
-    window_rows: int
-    window_bytes: int
-    state_bytes: int
-    state_chunks: int
-    most_rows: int
-    most_bytes: int
-    watermark: int | None
-    in_force: InForceCounters
+    order: tuple[str, ...] = ()
+    window: WindowCounts = field(default_factory=WindowCounts)
+    in_force: InForceCounts = field(default_factory=InForceCounts)
     """The counters since the order of probes last changed."""
 
-    @classmethod
-    def of(cls, record: JoinObserved) -> BucketState:
-        """Return the state at the end of a record."""
-        return cls(**{name: getattr(record, name) for name in _NOW}, in_force=InForceCounters.of(record))
-
-    def before(self, later: BucketState) -> BucketState:
-        """Return the later state with the larger maxima of both, because a new process does not know earlier maxima."""
-        values = {name: getattr(later, name) for name in _NOW}
-        values |= {name: max(getattr(self, name), values[name]) for name in ("most_rows", "most_bytes")}
-        return BucketState(**values, in_force=self.in_force.then(later.in_force))
+    def add(self, later: BucketState) -> None:
+        """Add what the same bucket did later, and replace its state."""
+        self.window.add(later.window)
+        add_in_order(self, later)
+        self.order = later.order
 
 
 @dataclass(slots=True)
 class StreamReport:
     """The counts of one stream. Lists are by `others`, the streams whose windows its rows probe."""
 
-    stream: str
+    alias: str
     others: tuple[str, ...]
-    rows: int = 0
-    late: int = 0
-    no_time: int = 0
-    no_key: int = 0
-    kept: int = 0
-    results: int = 0
-    evaluated: list[int] = field(default_factory=list)
-    passed: list[int] = field(default_factory=list)
-    profiled: list[int] = field(default_factory=list)
-    profile_tuples: int = 0
-    looked: int = 0
-    total_ns: int = 0
-    profiling_ns: int = 0
-    reoptimizing_ns: int = 0
-    expired: int = 0
-    filtered: int = 0
-    ahead: int = 0
-    reloaded: int = 0
-    most_late: int = 0
-    most_matches: int = 0
-    hottest: str = ""
-    limit: int = 0
-    tick_ns: int | None = None
-    """The length of a tick of its time; None if unknown."""
-    replicated: bool = False
-    """Whether every bucket holds its rows; one of them counts them."""
-    buckets: dict[str, BucketState] = field(default_factory=dict)
-    """The latest state by worker; at most as many as the join has buckets."""
-    trials: int = 0
-    trial_rows: int = 0
-    trial_ns: int = 0
-    trial_loss_ns: int = 0
-    compiling_ns: int = 0
-    """Time in which numba compiled; not part of `total_ns`."""
-    routing_ns: int = 0
-    """Time of classifying rows and of moving them between probes; part of `total_ns`."""
+    stream: StreamCounts = field(default_factory=StreamCounts)
+    matches: MatchCounts = field(default_factory=MatchCounts)
+    probes: ChainCounts = field(default_factory=ChainCounts)
+    times: TimeCounts = field(default_factory=TimeCounts)
+    trials: TrialCounts = field(default_factory=TrialCounts)
     standing: str = ""
     """Why the order is kept, according to the policy of the bucket that reported last; empty if it gave no reason."""
+    buckets: dict[str, BucketState] = field(default_factory=dict)
+    """The latest state by worker; at most as many as the join has buckets."""
 
     def add(self, record: JoinObserved) -> None:
         """Add to the sums, and replace the current state."""
         if record.others != self.others:
             raise ThalwegError(
-                f"run {record.run}: {self.stream} is joined with {self.others} and with {record.others}: not one run. "
-                "The file was changed, or files of several runs were put together; report each by itself"
+                f"run {record.origin.run}: {self.alias} is joined with {self.others} and with {record.others}: not one "
+                "run. The file was changed, or files of several runs were put together; report each by itself"
             )
-        self._fold(record, {record.worker: BucketState.of(record)})
+        now = BucketState(record.order, record.window, record.in_force)
+        self._fold(record, {record.origin.worker: now}, record.in_force.standing)
 
     def take_in(self, later: StreamReport) -> None:
         """Add what a later part of the same run holds."""
-        self._fold(later, later.buckets)
+        self._fold(later, later.buckets, later.standing)
 
-    def _fold(self, later: JoinObserved | StreamReport, held: Mapping[str, BucketState]) -> None:
-        for name in SUMS:
-            setattr(self, name, getattr(self, name) + getattr(later, name))
-        none = [0] * len(self.others)
-        for name in SUMS_BY_OTHER:
-            sums = zip(getattr(self, name) or none, getattr(later, name) or none, strict=True)
-            setattr(self, name, [a + b for a, b in sums])
-        self.most_late = max(self.most_late, later.most_late)
-        if later.most_matches >= self.most_matches:
-            self.most_matches, self.hottest = later.most_matches, later.hottest or self.hottest
-        self.limit, self.tick_ns = later.limit or self.limit, later.tick_ns or self.tick_ns
-        self.replicated = self.replicated or later.replicated
-        self.standing = later.standing
+    def _fold(self, later: JoinObserved | StreamReport, held: Mapping[str, BucketState], standing: str) -> None:
+        self.stream.add(later.stream)
+        self.matches.add(later.matches)
+        self.probes.add(later.probes)
+        self.times.add(later.times)
+        self.trials.add(later.trials)
+        self.standing = standing
         for worker, now in held.items():
-            self.buckets[worker] = self.buckets[worker].before(now) if worker in self.buckets else now
-
-    def _sum(self, name: str) -> int:
-        return sum(getattr(held, name) for held in self.buckets.values())
+            self.buckets.setdefault(worker, BucketState()).add(now)
 
     @property
-    def window_rows(self) -> int:
-        """The number of rows that all buckets hold now."""
-        return self._sum("window_rows")
-
-    @property
-    def window_bytes(self) -> int:
-        """The number of bytes of memory that the windows use now."""
-        return self._sum("window_bytes")
-
-    @property
-    def state_bytes(self) -> int:
-        """The number of bytes of its chunks in the state store now."""
-        return self._sum("state_bytes")
-
-    @property
-    def state_chunks(self) -> int:
-        """The number of its chunks in the state store now."""
-        return self._sum("state_chunks")
-
-    @property
-    def most_rows(self) -> int:
-        """An upper bound on the rows held at one time: the sum of the maxima of all buckets."""
-        return self._sum("most_rows")
-
-    @property
-    def most_bytes(self) -> int:
-        """An upper bound on the bytes of memory used at one time: the sum of the maxima of all buckets."""
-        return self._sum("most_bytes")
-
-    @property
-    def watermark(self) -> int | None:
-        """The smallest watermark of the buckets; None if there is none yet, or the stream has ended."""
-        return min((h.watermark for h in self.buckets.values() if h.watermark is not None), default=None)
+    def window(self) -> WindowCounts:
+        """What the windows of all buckets hold now."""
+        return WindowCounts.of_buckets(held.window for held in self.buckets.values())
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -176,19 +101,15 @@ class StreamReport:
         return sum(1 for held in self.buckets.values() if held.order != order)
 
     @property
-    def in_force(self) -> InForceCounters:
+    def in_force(self) -> InForceCounts:
         """The counters of the order shown since it is in force, over the buckets that use it."""
-        return total((held.in_force for held in self.buckets.values()), self.order, len(self.others))
+        return total_in_order(self.buckets.values(), self.order, len(self.others))
 
     @property
     def fullest(self) -> tuple[str, int]:
         """The bucket that holds the most rows now, and their number."""
-        return max(((w, held.window_rows) for w, held in self.buckets.items()), key=lambda b: b[1], default=("", 0))
-
-    @property
-    def probes(self) -> int:
-        """The number of probes by regular processing and by profiling."""
-        return sum(self.evaluated) + sum(self.profiled)
+        held = ((worker, bucket.window.rows) for worker, bucket in self.buckets.items())
+        return max(held, key=lambda bucket: bucket[1], default=("", 0))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, ready for JSON.
@@ -206,32 +127,32 @@ class StreamReport:
         >>> j.report().sections[0].streams["a"].to_dict()["rows"]
         2
         """
-        whole = asdict(self)
-        whole["others"], whole["buckets"] = list(self.others), len(self.buckets)
-        now = self.in_force
         return {
-            **whole, **{name: getattr(self, name) for name in _NOW}, "order": list(self.order),
-            "evaluated_in_force": list(now.evaluated), "passed_in_force": list(now.passed),
-            "buckets_with_another_order": self.other_orders, "fullest_bucket_rows": self.fullest[1],
+            "stream": self.alias, "others": list(self.others), **self.probes.to_dict(), **self.stream.to_dict(),
+            **self.matches.to_dict(), **self.times.to_dict(), **self.trials.to_dict(), **self.window.to_dict(),
+            **self.in_force.to_dict(), "standing": self.standing, "order": list(self.order),
+            "buckets": len(self.buckets), "buckets_with_another_order": self.other_orders,
+            "fullest_bucket_rows": self.fullest[1],
         }  # fmt: skip
 
 
 @dataclass(slots=True)
-class TableReport:
+class TableReport(Counts):
     """The counts of one table. Every worker holds all of it and every bucket reports it, so nothing is summed."""
 
-    table: str
-    rows: int = 0
-    window_rows: int = 0
+    table: str = latest("")
+    rows: int = largest()
+    window_rows: int = largest()
     """The number of rows that are held."""
-    window_bytes: int = 0
-    no_key: int = 0
-    filtered: int = 0
+    window_bytes: int = largest()
+    no_key: int = largest()
+    filtered: int = largest()
 
-    def take_in(self, later: JoinObserved | TableReport) -> None:
-        """Keep the largest value of each field."""
-        for name in ("rows", "window_rows", "window_bytes", "no_key", "filtered"):
-            setattr(self, name, max(getattr(self, name), getattr(later, name)))
+    @classmethod
+    def of(cls, seen: JoinObserved) -> TableReport:
+        """Make it from a record."""
+        rows, held = seen.stream, seen.window
+        return cls(seen.alias, rows.rows, held.rows, held.bytes, rows.no_key, rows.filtered)
 
 
 @dataclass(slots=True)
@@ -266,18 +187,18 @@ class JoinSection:
         return {alias: mesh for alias, mesh in found.items() if mesh is not None}
 
     def _mesh(self, stream: StreamReport) -> MeshView | None:
-        buckets = {f"{bucket} {stream.stream}": bucket for bucket in stream.buckets}
+        buckets = {f"{bucket} {stream.alias}": bucket for bucket in stream.buckets}
         known = self.worker_meshes.of(stream.others, buckets)
         if not known:
             return None
         worker, latest = known[0]
         where = f" in {buckets[worker]}" if len(stream.buckets) > 1 else ""
-        return latest.view(stream.others, MeshWords(stream.stream + where, "probe"))
+        return latest.view(stream.others, MeshWords(stream.alias + where, "probe"))
 
     @property
     def results(self) -> int:
         """The number of results so far."""
-        return sum(stream.results for stream in self.streams.values())
+        return sum(stream.matches.results for stream in self.streams.values())
 
     def standing(self, stream: StreamReport) -> str:
         """Return why the order of a stream's probes is kept.
@@ -305,8 +226,8 @@ class JoinSection:
         """
         if stream.standing or self.all_switches:
             return stream.standing
-        dropped = sum(stream.evaluated) - sum(stream.passed)
-        return derived(self.policy, len(stream.others), dropped, stream.profile_tuples)
+        dropped = sum(stream.probes.evaluated) - sum(stream.probes.passed)
+        return derived(self.policy, len(stream.others), dropped, stream.probes.profile_tuples)
 
     @property
     def buckets(self) -> int:
@@ -316,22 +237,23 @@ class JoinSection:
     def add(self, record: Record) -> None:
         """Add a record of this run."""
         if isinstance(record, JoinObserved):
+            alias, origin = record.alias, record.origin
             if record.table:
-                self.tables.setdefault(record.stream, TableReport(record.stream)).take_in(record)
+                self.tables.setdefault(alias, TableReport(alias)).add(TableReport.of(record))
             elif record.inner:
-                self.inner.setdefault(record.stream, StreamReport(record.stream, ())).add(record)
+                self.inner.setdefault(alias, StreamReport(alias, ())).add(record)
             else:
-                self._stream(record.stream, record.others).add(record)
-                if record.mesh_version is not None or record.policy == MESH:
-                    self.worker_meshes.observe(f"{record.worker} {record.stream}", record)
+                self._stream(alias, record.others).add(record)
+                if record.routes is not None or origin.policy == MESH:
+                    self.worker_meshes.observe(record)
             self.all_switches += record.omitted_switches
-            self.query_name = record.query_name or self.query_name
-            self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, record.batch)
+            self.query_name = origin.query_name or self.query_name
+            self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, origin.batch)
         elif isinstance(record, VerdictGiven):
             self.all_switches += 1
             self.switches.append(SwitchReport.of(record))
             if record.mesh:
-                self.worker_meshes.adopt(record.worker, record.mesh)
+                self.worker_meshes.adopt(record.origin.worker, record.mesh)
         elif isinstance(record, PlanObserved):
             self.plans.add(record)
 
@@ -340,7 +262,7 @@ class JoinSection:
         for alias, stream in later.streams.items():
             self._stream(alias, stream.others).take_in(stream)
         for alias, table in later.tables.items():
-            self.tables.setdefault(alias, TableReport(alias)).take_in(table)
+            self.tables.setdefault(alias, TableReport(alias)).add(table)
         for name, inner in later.inner.items():
             self.inner.setdefault(name, StreamReport(name, ())).take_in(inner)
         self.all_switches += later.all_switches
@@ -377,13 +299,11 @@ class JoinSection:
                 alias: stream.to_dict() | {"standing": self.standing(stream)} | meshes.get(alias, {})
                 for alias, stream in self.streams.items()
             },
-            "tables": {alias: asdict(table) for alias, table in self.tables.items()},
+            "tables": {alias: table.to_dict() for alias, table in self.tables.items()},
             **({"inner": {name: _inner_dict(inner) for name, inner in self.inner.items()}} if self.inner else {}),
             "buckets": self.buckets, "first_batch": self.first_batch, "last_batch": self.last_batch,
             "switches": self.all_switches,
-            "latest_switches": [
-                {**asdict(s), "before": list(s.before), "after": list(s.after)} for s in self.switches
-            ],
+            "latest_switches": [switch.to_dict() for switch in self.switches],
             **({"query_name": self.query_name} if self.query_name is not None else {}),
             **({"plan": self.plans.to_dict()} if self.plans.plans else {}),
         }  # fmt: skip
@@ -391,5 +311,6 @@ class JoinSection:
 
 def _inner_dict(inner: StreamReport) -> dict[str, int]:
     """Return the counters that an inner result has; the other counters of a stream are zero."""
-    names = ("rows", "expired", "window_rows", "window_bytes", "most_rows", "most_bytes")
-    return {name: getattr(inner, name) for name in names}
+    window = inner.window.to_dict()
+    names = ("expired", "window_rows", "window_bytes", "most_rows", "most_bytes")
+    return {"rows": inner.stream.rows, **{name: window[name] for name in names}}

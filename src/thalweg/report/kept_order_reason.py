@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thalweg.adapt import POLICIES, takes
+from thalweg.adapt import POLICIES, setting_names
 from thalweg.adapt.static import Static
 from thalweg.formatting import plural
 
@@ -26,7 +26,7 @@ def derived(policy: str, choices: int, dropped: int, profile_tuples: int) -> str
     if not dropped:
         return "not enough seen yet: no row was dropped"
     if not profile_tuples:
-        if policy in POLICIES and takes(policy):
+        if policy in POLICIES and setting_names(policy):
             return "not enough seen yet: no dropped row has been profiled"
         return "nothing better found"  # it does not profile, or that is unknown
     return f"nothing better found, based on {plural(profile_tuples, 'profiled row')}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from thalweg.events import JoinObserved, Observed
+from thalweg.events.parts import RouteCounts
 from thalweg.report.mesh_tree import OF_FILTERS, MeshWords
 from thalweg.report.mesh_view import MeshView
 
@@ -20,19 +21,14 @@ MOST_MESHES = 1000
 
 @dataclass(frozen=True, slots=True)
 class MeshCounts:
-    """A mesh as it is recorded, and sums over the records of its worker since it was adopted, by route."""
+    """A mesh as it is recorded, and the sums over the records of its worker since it was adopted."""
 
     mesh: Mapping[str, Any] | None
     """None if an earlier part of the run has it."""
-    version: int | None
-    """None if all rows take one route and an earlier part of the run has it."""
-    rows: tuple[int, ...] = ()
-    evaluated: tuple[int, ...] = ()
-    ns: tuple[int, ...] = ()
+    counts: RouteCounts | None
+    """None if all rows take one route."""
     routing_ns: int = 0
     """Time of classifying rows and of moving them between predicates."""
-    predicted_saving_ns: int | None = None
-    realized_saving_ns: int | None = None
     why: str = ""
     """Why there is one route, if there is."""
 
@@ -40,30 +36,29 @@ class MeshCounts:
     def of(cls, text: str) -> MeshCounts:
         """Make it from the text of a record."""
         mesh = json.loads(text)
-        return cls(mesh, mesh["version"])
+        return cls(mesh, RouteCounts(mesh["version"]))
 
     @classmethod
     def seen(cls, seen: Observed | JoinObserved) -> MeshCounts:
         """Make it from a record of a worker."""
-        if seen.mesh_version is None:
-            return cls(None, None, why=_why_one(seen.standing))
-        return cls(
-            json.loads(seen.mesh) if seen.mesh else None, seen.mesh_version, seen.route_rows, seen.route_evaluated,
-            seen.route_ns, seen.routing_ns, seen.predicted_saving_ns, seen.realized_saving_ns,
-        )  # fmt: skip
+        routes = seen.routes
+        if routes is None:
+            return cls(None, None, why=_why_one(seen.in_force.standing))
+        return cls(json.loads(routes.mesh) if routes.mesh else None, routes, seen.times.routing_ns)
 
     def then(self, later: MeshCounts) -> MeshCounts:
         """Return the sums with what was counted later. Counts of other meshes are left out."""
         if later.mesh is not None and later.mesh != self.mesh:
             return later
-        if later.version is None:  # all rows take one route
+        mine, theirs = self.counts, later.counts
+        if theirs is None:  # all rows take one route
             return later if self._routes > 1 else replace(self, why=later.why)
-        if later.version != self.version or (self.rows and len(later.rows) != len(self.rows)):
+        if mine is None or theirs.version != mine.version or (mine.rows and len(theirs.rows) != len(mine.rows)):
             return self
-        return replace(
-            later, mesh=self.mesh, rows=_sums(self.rows, later.rows), evaluated=_sums(self.evaluated, later.evaluated),
-            ns=_sums(self.ns, later.ns), routing_ns=self.routing_ns + later.routing_ns, why=later.why or self.why,
-        )  # fmt: skip
+        counts = RouteCounts()
+        counts.add(mine)
+        counts.add(theirs)
+        return MeshCounts(self.mesh, counts, self.routing_ns + later.routing_ns, later.why or self.why)
 
     @property
     def _routes(self) -> int:
@@ -76,13 +71,15 @@ class MeshCounts:
     def view(self, names: Sequence[str], words: MeshWords = OF_FILTERS) -> MeshView:
         """Return what the report shows."""
         assert self.mesh is not None, "only meshes that are known are shown"
-        counted = len(self.rows) == self._routes
-        taken_ns = self.routing_ns + sum(self.ns)  # since the mesh was adopted
+        counts, routing = self.counts or RouteCounts(), None
+        if len(counts.rows) != self._routes:
+            counts = replace(counts, rows=[], evaluated=[], ns=[])
+        elif taken_ns := self.routing_ns + sum(counts.ns):  # since the mesh was adopted
+            routing = self.routing_ns / taken_ns
         return MeshView.of(
-            self.mesh, names, rows=self.rows if counted else (), evaluated=self.evaluated if counted else (),
-            ns=self.ns if counted else (), predicted_saving_ns=self.predicted_saving_ns,
-            realized_saving_ns=self.realized_saving_ns,
-            routing_share=self.routing_ns / taken_ns if counted and taken_ns else None, why=self.why, words=words,
+            self.mesh, names, rows=counts.rows, evaluated=counts.evaluated, ns=counts.ns,
+            predicted_saving_ns=counts.predicted_saving_ns, realized_saving_ns=counts.realized_saving_ns,
+            routing_share=routing, why=self.why, words=words,
         )  # fmt: skip
 
 
@@ -97,9 +94,10 @@ class WorkerMeshes:
         """Add a mesh from a verdict."""
         self._keep(worker, MeshCounts.of(text))
 
-    def observe(self, worker: str, seen: Observed | JoinObserved) -> None:
+    def observe(self, seen: Observed | JoinObserved) -> None:
         """Add what a worker has counted, or why all of its rows take one route."""
-        self._add(worker, MeshCounts.seen(seen))
+        of_stream = f" {seen.alias}" if isinstance(seen, JoinObserved) else ""
+        self._add(seen.origin.worker + of_stream, MeshCounts.seen(seen))
 
     def take_in(self, later: WorkerMeshes) -> None:
         """Add what a later part of the same run holds. Counts of meshes that no part has are left out."""
@@ -131,10 +129,3 @@ def _why_one(standing: str) -> str:
     'the values say nothing'
     """
     return standing.rpartition("one route: ")[2]
-
-
-def _sums(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
-    """Return the sums; an empty one counts as zeros."""
-    if not one or not other:
-        return tuple(one or other)
-    return tuple(a + b for a, b in zip(one, other, strict=True))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.events import NativeObserved
+from thalweg.events.parts import NativeCounts
 from thalweg.formatting import tenths_of_percent, whole_number
 
 LATEST_REORDERS = 20
@@ -42,8 +43,7 @@ class NativePart:
     costs: tuple[float, ...] = ()
     order: tuple[str, ...] = ()
     reason: str = ""
-    tested: tuple[int, ...] = ()
-    passed: tuple[int, ...] = ()
+    counts: NativeCounts = field(default_factory=NativeCounts)
     reorders: deque[str] = field(default_factory=lambda: deque(maxlen=LATEST_REORDERS))
 
     def add(self, seen: NativeObserved) -> None:
@@ -59,22 +59,20 @@ class NativePart:
         self._sum(later)
 
     def _sum(self, later: NativeObserved | NativePart) -> None:
-        none = (0,) * len(self.names)
-        self.tested = tuple(a + b for a, b in zip(self.tested or none, later.tested or none, strict=True))
-        self.passed = tuple(a + b for a, b in zip(self.passed or none, later.passed or none, strict=True))
+        self.counts.add(later.counts)
         self.kinds, self.costs, self.order, self.reason = later.kinds, later.costs, later.order, later.reason
 
     @property
     def predicates(self) -> list[NativeReport]:
         """The predicates in the order in which they are evaluated."""
-        index = {name: k for k, name in enumerate(self.names)}
         return [
-            NativeReport(
-                name, place, self.kinds[index[name]], self.costs[index[name]], self.tested[index[name]],
-                self.passed[index[name]],
-            )
-            for place, name in enumerate(self.order, start=1)
-        ]  # fmt: skip
+            NativeReport(name, place, self.kinds[k], self.costs[k], self.counts.tested[k], self.counts.passed[k])
+            for place, (k, name) in enumerate(self._in_order(), start=1)
+        ]
+
+    def _in_order(self) -> list[tuple[int, str]]:
+        """Return the predicates in their order, with their places as written."""
+        return [(self.names.index(name), name) for name in self.order]
 
     def lines(self) -> list[str]:
         """Return lines of text for the report."""
@@ -94,10 +92,10 @@ class NativePart:
             "order": list(self.order), "reason": self.reason,
             "predicates": [
                 {
-                    "name": p.name, "position": p.position, "kind": p.kind, "cost": p.cost, "sampled": p.sampled,
-                    "passed": p.passed, "selectivity": p.selectivity,
+                    "name": p.name, "position": p.position, "kind": p.kind, "cost": p.cost,
+                    **self.counts.of_name(k), "selectivity": p.selectivity,
                 }
-                for p in self.predicates
+                for p, (k, _) in zip(self.predicates, self._in_order(), strict=True)
             ],
             "reorders": list(self.reorders),
         }  # fmt: skip

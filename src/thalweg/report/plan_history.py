@@ -9,8 +9,9 @@ from itertools import accumulate
 from typing import Any
 
 from thalweg.events import PlanObserved
+from thalweg.events.parts import ChartCounts, PlanCounts, PlanForecast
 from thalweg.formatting import byte_size, few_digits, in_seconds, percent, plural
-from thalweg.report.chart_counts import ChartCounts
+from thalweg.report.chart_sentence import chart_sentence
 
 LATEST_CHANGES = 20
 """The number of changes of the plan that are kept; earlier ones are counted."""
@@ -20,10 +21,6 @@ LATEST_ROUNDS = 200
 """The number of micro-batches, or of reports of a local pass, whose rates are kept."""
 LATEST_PROGRESS = 500
 """The number of reports whose results are kept one by one."""
-COMPARED = (
-    ("expected_ns", "work_ns"), ("expected_results", "results"), ("expected_rows", "held_rows"),
-    ("expected_bytes", "held_bytes"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +40,12 @@ class BatchForecast:
     that expected something."""
 
     batch: int | None
-    expected_ns: float = 0.0
-    work_ns: int = 0
-    expected_results: float = 0.0
-    results: int = 0
-    expected_rows: float = 0.0
-    held_rows: int = 0
-    expected_bytes: float = 0.0
-    held_bytes: int = 0
+    expected: PlanForecast = field(default_factory=PlanForecast)
+    counted: PlanCounts = field(default_factory=PlanCounts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {"batch": self.batch, **self.expected.to_dict(), **self.counted.to_dict()}
 
 
 @dataclass(slots=True)
@@ -106,27 +101,24 @@ class PlanHistory:
 
     def add(self, record: PlanObserved) -> None:
         """Add a record of a worker to the plans, changes and forecasts."""
-        if record.policy == "chart":
-            self.chart.add(record)
+        batch, worker = record.origin.batch, record.origin.worker
+        if record.origin.policy == "chart":
+            self.chart.add(record.chart)
         self.standing = record.standing or self.standing
         if record.rates:
-            self._end_round(RoundRates(record.batch, record.kind, record.rates))
-        self.plans[record.worker] = record.next_plan or record.plan
-        self.bytes_held[record.worker] = max(record.held_bytes, self.bytes_held.get(record.worker, 0))
+            self._end_round(RoundRates(batch, record.origin.kind, record.rates))
+        self.plans[worker] = record.next_plan or record.plan
+        self.bytes_held[worker] = max(record.counted.held_bytes, self.bytes_held.get(worker, 0))
         if record.next_plan:
             self.all_changes += 1
-            self.changes.append(
-                PlanChangeReport(record.batch, record.worker, record.plan, record.next_plan, record.reason)
-            )
+            self.changes.append(PlanChangeReport(batch, worker, record.plan, record.next_plan, record.reason))
         if record.elapsed is not None:
-            self._advance(Progress(record.batch, record.elapsed, record.results))
-        if record.expected_ns is not None:
-            if not self.forecasts or record.batch is None or self.forecasts[-1].batch != record.batch:
-                self.forecasts.append(BatchForecast(record.batch))
-            one = self.forecasts[-1]
-            for expected, counted in COMPARED:
-                setattr(one, expected, getattr(one, expected) + (getattr(record, expected) or 0.0))
-                setattr(one, counted, getattr(one, counted) + getattr(record, counted))
+            self._advance(Progress(batch, record.elapsed, record.counted.results))
+        if record.expected is not None:
+            if not self.forecasts or batch is None or self.forecasts[-1].batch != batch:
+                self.forecasts.append(BatchForecast(batch))
+            self.forecasts[-1].expected.add(record.expected)
+            self.forecasts[-1].counted.add(record.counted)
 
     def _end_round(self, one: RoundRates) -> None:
         last = self.rates[-1] if self.rates else None
@@ -162,7 +154,7 @@ class PlanHistory:
         self.changes.extend(later.changes)
         self.all_changes += later.all_changes
         self.forecasts.extend(later.forecasts)
-        self.chart.take_in(later.chart)
+        self.chart.add(later.chart)
         self.standing = later.standing or self.standing
         for each in later.rates:
             self._end_round(replace(each))  # a copy, since others may be added to it
@@ -189,7 +181,7 @@ class PlanHistory:
         if self.all_changes or self.plan != "multiway":
             yield f"plan: {self.plan}{more}; changed {plural(self.all_changes, 'time')}"
         if self.chart.rounds:
-            yield self.chart.sentence()
+            yield chart_sentence(self.chart)
         if self.standing:
             yield self.standing
         if self.forecasts and kind == "stream":
@@ -208,15 +200,16 @@ class PlanHistory:
         return {
             "plan": self.plan, "plans": dict(self.plans), "changes": self.all_changes,
             "latest_changes": [asdict(change) for change in self.changes],
-            "forecasts": [asdict(forecast) for forecast in self.forecasts],
+            "forecasts": [forecast.to_dict() for forecast in self.forecasts],
             **({"chart": self.chart.to_dict()} if self.chart.rounds else {}),
         }  # fmt: skip
 
 
 def _compared(one: BatchForecast) -> Iterator[str]:
     """Yield what was expected of the last report, beside what was counted."""
-    yield f"expected of the last micro-batch: {in_seconds(int(one.expected_ns))}, counted {in_seconds(one.work_ns)}"
-    yield f"results {few_digits(one.expected_results)}, counted {one.results:,}"
-    off = f" ({percent(one.held_rows / one.expected_rows)})" if one.expected_rows else ""
-    yield f"held rows {few_digits(one.expected_rows)}, counted {one.held_rows:,}{off}"
-    yield f"memory {byte_size(round(one.expected_bytes))}, counted {byte_size(one.held_bytes)}"
+    expected, counted = one.expected, one.counted
+    yield f"expected of the last micro-batch: {in_seconds(int(expected.ns))}, counted {in_seconds(counted.work_ns)}"
+    yield f"results {few_digits(expected.results)}, counted {counted.results:,}"
+    off = f" ({percent(counted.held_rows / expected.rows)})" if expected.rows else ""
+    yield f"held rows {few_digits(expected.rows)}, counted {counted.held_rows:,}{off}"
+    yield f"memory {byte_size(round(expected.bytes))}, counted {byte_size(counted.held_bytes)}"

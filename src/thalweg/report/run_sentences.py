@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thalweg.events.parts import TrialCounts
 from thalweg.formatting import in_seconds, plural, total_duration
 
 
-def trial_lines(trials: int, rows: int, ns: int, loss_ns: int) -> list[str]:
+def trial_lines(counts: TrialCounts) -> list[str]:
     """Return a sentence about the slices that were run in another order to measure it; no line if there were none.
 
-    >>> trial_lines(3, 4096, 2_100_000, 400_000)
+    >>> trial_lines(TrialCounts(3, 4096, 2_100_000, 400_000))
     ['3 trials on 4,096 rows took 2.1 ms, 0.4 ms more than the order in force would have']
-    >>> trial_lines(1, 512, 2_100_000, 0), trial_lines(0, 0, 0, 0)
+    >>> trial_lines(TrialCounts(1, 512, 2_100_000, 0)), trial_lines(TrialCounts())
     (['1 trial on 512 rows took 2.1 ms, no more than the order in force would have'], [])
     """
-    if not trials:
+    if not counts.trials:
         return []
-    more = f"{total_duration(loss_ns)} more" if loss_ns else "no more"
+    more = f"{total_duration(counts.loss_ns)} more" if counts.loss_ns else "no more"
     return [
-        f"{plural(trials, 'trial')} on {plural(rows, 'row')} took {total_duration(ns)}, "
+        f"{plural(counts.trials, 'trial')} on {plural(counts.rows, 'row')} took {total_duration(counts.ns)}, "
         f"{more} than the order in force would have"
     ]
 
 
-TRIALS = ("trials", "trial_rows", "trial_ns", "trial_loss_ns")
-"""The names in sections and records of the arguments of `trial_lines`."""
 NOTICED_NS = 50_000_000
 """Less compile time than this is not shown."""
 

@@ -3,70 +3,67 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
 
 from thalweg.errors import ThalwegError
-from thalweg.events import JoinObserved, NativeObserved, Observed, Record, VerdictGiven
+from thalweg.events import NativeObserved, Observed, Record, VerdictGiven
+from thalweg.events.counts import Counts
+from thalweg.events.parts import CallCounts, ChainCounts, ChartCounts, InForceCounts, TimeCounts, TrialCounts
 from thalweg.formatting import plural
-from thalweg.report.chart_counts import ChartCounts
 from thalweg.report.kept_order_reason import derived
 from thalweg.report.mesh_counts import WorkerMeshes
 from thalweg.report.mesh_view import MeshView
 from thalweg.report.native_part import NativePart
 
 
-@dataclass(frozen=True, slots=True)
-class InForceCounters:
-    """Counters of the order in force: those of one worker since it last changed its order. Tuples are by predicate (in
-    joins, by stream), as in the record.
+@dataclass(slots=True)
+class WorkerOrder:
+    """The latest order of a worker, and what it has counted in that order."""
 
-    The share of rows that a predicate passes depends on its place in the order, so sums over several orders give the
-    share of none of them.
-
-    >>> calm = InForceCounters(("a", "b"), rows=100, evaluated=(100, 40), passed=(40, 10), switched=False)
-    >>> calm.then(calm).rows
-    200
-    >>> switched = InForceCounters(("b", "a"), rows=5, evaluated=(2, 5), passed=(1, 2), switched=True)
-    >>> calm.then(switched).then(replace(switched, switched=False)).rows
-    10
-    """
-
-    order: tuple[str, ...]
-    rows: int
-    """Without the rows of trials."""
-    evaluated: tuple[int, ...]
-    passed: tuple[int, ...]
-    switched: bool
-    """The order was switched while this was counted; the counters start at the last switch."""
+    batch: int | None = None
+    """The micro-batch in which it reported the order."""
+    order: tuple[str, ...] = ()
+    in_force: InForceCounts = field(default_factory=InForceCounts)
+    """The counts since it last changed its order."""
+    just_switched: bool = False
+    """Whether it changed its order since its previous report."""
 
     @classmethod
-    def of(cls, record: Observed | JoinObserved) -> InForceCounters:
-        """Make it from a record. In records of older versions, all counts are attributed to the order at their end."""
-        rows = record.rows if record.rows_in_force is None else record.rows_in_force
-        evaluated, passed = record.evaluated_in_force, record.passed_in_force
-        if not evaluated or not passed:
-            evaluated, passed = record.evaluated, record.passed
-        return cls(record.order, rows, evaluated, passed, record.switched)
+    def of(cls, record: Observed) -> WorkerOrder:
+        """Make it from a record."""
+        return cls(record.origin.batch, record.order, record.in_force, record.in_force.switched)
 
-    def then(self, later: InForceCounters) -> InForceCounters:
-        """Return the sum with what the same worker counted later."""
-        if later.order != self.order or later.switched:
-            return replace(later, switched=True)
-        both = total([self, later], self.order, len(self.evaluated))
-        return replace(both, switched=self.switched)
+    def add(self, later: WorkerOrder) -> None:
+        """Add what the same worker counted later."""
+        add_in_order(self, later)
+        self.batch, self.order, self.just_switched = later.batch, later.order, later.just_switched
 
 
-def total(workers: Iterable[InForceCounters], order: tuple[str, ...], n: int) -> InForceCounters:
-    """Return the sums over the workers that use this order; `n` is the number of predicates."""
-    rows, evaluated, passed = 0, [0] * n, [0] * n
+class InOrder(Protocol):
+    """The latest order of a worker or bucket, and the counts since it changed to that order."""
+
+    order: tuple[str, ...]
+    in_force: InForceCounts
+
+
+def add_in_order(before: InOrder, later: InOrder) -> None:
+    """Add what the same worker counted later to its counts in its latest order."""
+    counts = before.in_force
+    if before.order and later.order != before.order:
+        counts.taken()
+        counts.switched = True
+    counts.add(later.in_force)
+
+
+def total_in_order(workers: Iterable[InOrder], order: tuple[str, ...], names: int) -> InForceCounts:
+    """Return the sums over the workers that use this order."""
+    whole = InForceCounts.none(names)
     for worker in workers:
         if worker.order == order:
-            rows += worker.rows
-            evaluated = [a + b for a, b in zip(evaluated, worker.evaluated, strict=True)]
-            passed = [a + b for a, b in zip(passed, worker.passed, strict=True)]
-    return InForceCounters(order, rows, tuple(evaluated), tuple(passed), False)
+            Counts.add(whole, worker.in_force)
+    return whole
 
 
 MOST_WORKERS = 1000
@@ -79,12 +76,6 @@ LATEST_ROUNDS = 200
 """The number of micro-batches, or of reports of a local pass, that are kept one by one."""
 LATEST_SWITCHES = 20
 """The number of switches that a section keeps and shows; the events file has all of them."""
-
-
-SUMS_BY_PREDICATE = ("evaluated", "passed", "profiled", "profile_errors", "raised")
-SUMS = ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns", "trials",
-        "trial_rows", "trial_ns", "trial_loss_ns", "compiling_ns", "routing_ns")  # fmt: skip
-"""Fields that `Observed` and `Section` have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +121,12 @@ class SwitchReport:
     @classmethod
     def of(cls, verdict: VerdictGiven) -> SwitchReport:
         """Make it from a verdict, which is applied immediately."""
-        return cls(verdict.batch, verdict.worker, verdict.at_row, verdict.before, verdict.after, verdict.reason)
+        origin = verdict.origin
+        return cls(origin.batch, origin.worker, verdict.at_row, verdict.before, verdict.after, verdict.reason)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the switch as plain values, ready for JSON."""
+        return {**asdict(self), "before": list(self.before), "after": list(self.after)}
 
 
 def span(*batches: int | None) -> tuple[int | None, int | None]:
@@ -156,29 +152,21 @@ def query_words(run: str, query_name: str | None) -> str:
     return f"{query_name or query[:SHORT]}, start {start[:SHORT]}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FilterRound:
-    """What was counted in one micro-batch by all workers, or between two reports of a local pass. Tuples are by
-    predicate, as in the record."""
+    """What was counted in one micro-batch by all workers, or between two reports of a local pass."""
 
     batch: int | None
-    rows: int
-    total_ns: int
-    evaluated: tuple[int, ...]
-    passed: tuple[int, ...]
-    shares: tuple[float, ...] = ()
+    chain: ChainCounts = field(default_factory=ChainCounts)
+    total_ns: int = 0
+    shares: Sequence[float] = ()
     """The shares of all rows that predicates pass, as estimated at the end; empty if there is no chart."""
 
-    def then(self, later: FilterRound) -> FilterRound:
-        """Return the sum with what another worker counted in the same micro-batch."""
-        evaluated, passed = (
-            tuple(a + b for a, b in zip(getattr(self, name), getattr(later, name), strict=True))
-            for name in ("evaluated", "passed")
-        )
-        return FilterRound(
-            self.batch, self.rows + later.rows, self.total_ns + later.total_ns, evaluated, passed,
-            later.shares or self.shares,
-        )  # fmt: skip
+    def add(self, later: FilterRound) -> None:
+        """Add what another worker counted in the same micro-batch."""
+        self.chain.add(later.chain)
+        self.total_ns += later.total_ns
+        self.shares = later.shares or self.shares
 
 
 @dataclass(slots=True)
@@ -189,55 +177,48 @@ class Section:
     kind: str
     policy: str
     names: tuple[str, ...]
-    order: tuple[str, ...] = ()
-    rows: int = 0
-    kept: int = 0
-    evaluated: list[int] = field(default_factory=list)
-    passed: list[int] = field(default_factory=list)
-    profiled: list[int] = field(default_factory=list)
-    profile_errors: list[int] = field(default_factory=list)
-    cost_ns: list[float | None] = field(default_factory=list)
-    profile_tuples: int = 0
-    total_ns: int = 0
-    profiling_ns: int = 0
-    reoptimizing_ns: int = 0
-    switch_count: int = 0
-    switches: deque[SwitchReport] = field(default_factory=lambda: deque(maxlen=LATEST_SWITCHES))
-    workers: set[str] = field(default_factory=set)
-    first_batch: int | None = None
-    last_batch: int | None = None
-    failed: int = 0
-    """The number of rows that failed and were set aside."""
-    raised: list[int] = field(default_factory=list)
-    native: NativePart | None = None
-    """The predicates evaluated in the JVM before the others; `rows` counts the rows that passed them."""
     query_name: str | None = None
     """The name that the user gave to the streaming query."""
-    orders: dict[str, tuple[int | None, tuple[str, ...]]] = field(default_factory=dict)
-    """The latest order of each worker, and the micro-batch in which it reported that order."""
-    in_force_by_worker: dict[str, InForceCounters] = field(default_factory=dict)
-    """The counters of each worker since it last changed its order."""
-    reported_standing: str = ""
-    """Why the order is kept, according to the policy of the worker that reported last; empty if it gave no reason."""
-    just_switched: bool = False
-    """Whether that worker changed its order since its previous report."""
-    trials: int = 0
-    """Slices run in another order to measure it; they are not switches."""
-    trial_rows: int = 0
-    trial_ns: int = 0
-    trial_loss_ns: int = 0
-    compiling_ns: int = 0
-    """Time in which numba compiled; not part of `total_ns`."""
-    fixed_ns: list[float | None] = field(default_factory=list)
-    """The latest estimate of the fixed cost of a call of each predicate; None if unknown."""
-    rounds: deque[FilterRound] = field(default_factory=lambda: deque(maxlen=LATEST_ROUNDS))
-    """The latest micro-batches, or reports of a local pass."""
-    routing_ns: int = 0
-    """Time of classifying rows and of moving them between predicates; part of the processing time."""
-    meshes: WorkerMeshes = field(default_factory=WorkerMeshes)
-    """The latest mesh of each worker that has had one."""
+    first_batch: int | None = None
+    last_batch: int | None = None
+    chain: ChainCounts = field(default_factory=ChainCounts)
+    """The counts since the start, in all orders and in trials."""
+    calls: CallCounts = field(default_factory=CallCounts)
+    """What the predicates raised, and the latest estimates of what they cost."""
+    times: TimeCounts = field(default_factory=TimeCounts)
+    trials: TrialCounts = field(default_factory=TrialCounts)
     chart: ChartCounts = field(default_factory=ChartCounts)
     """How the filters followed their chart, with the policy `chart`."""
+    native: NativePart | None = None
+    """The predicates evaluated in the JVM before the others; `rows` counts the rows that passed them."""
+    switch_count: int = 0
+    switches: deque[SwitchReport] = field(default_factory=lambda: deque(maxlen=LATEST_SWITCHES))
+    workers: dict[str, WorkerOrder] = field(default_factory=dict)
+    """The latest order of each worker. The worker that reported last is the last one."""
+    rounds: deque[FilterRound] = field(default_factory=lambda: deque(maxlen=LATEST_ROUNDS))
+    """The latest micro-batches, or reports of a local pass."""
+    meshes: WorkerMeshes = field(default_factory=WorkerMeshes)
+    """The latest mesh of each worker that has had one."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that were read."""
+        return self.chain.rows
+
+    @property
+    def kept(self) -> int:
+        """The number of rows that passed all predicates."""
+        return self.chain.kept
+
+    @property
+    def _last(self) -> WorkerOrder | None:
+        """The order of the worker that reported last."""
+        return next(reversed(self.workers.values()), None)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The order of the worker that reported last; empty if none has."""
+        return self._last.order if self._last is not None else ()
 
     @property
     def mesh(self) -> MeshView | None:
@@ -246,41 +227,39 @@ class Section:
         return known[0][1].view(self.names) if known else None
 
     @property
-    def in_force(self) -> InForceCounters:
+    def in_force(self) -> InForceCounts:
         """The counters of the order shown since it is in force, over the workers that use it."""
-        return total(self.in_force_by_worker.values(), self.order, len(self.names))
+        return total_in_order(self.workers.values(), self.order, len(self.names))
 
     @property
     def standing(self) -> str:
         """Why the order is kept: the policy's latest reason, which `auto` always gives, or else one derived from the
         counts. Empty if there is neither: the policy gives no reason, and the order changed so recently that most rows
         were processed in earlier orders."""
-        lately = self.switch_count and self.just_switched and 2 * self.in_force.rows < self.rows
-        if self.reported_standing or not self.order or lately:
-            return self.reported_standing
-        dropped = self.rows - self.kept - self.failed
-        return derived(self.policy, len(self.names), dropped, self.profile_tuples)
-
-    @property
-    def processing_ns(self) -> int:
-        """Time in the chain that is neither profiling nor re-optimizing."""
-        return self.total_ns - self.profiling_ns - self.reoptimizing_ns
+        last = self._last
+        if last is None:
+            return ""
+        lately = self.switch_count and last.just_switched and 2 * self.in_force.rows < self.rows
+        if last.in_force.standing or lately:
+            return last.in_force.standing
+        dropped = self.rows - self.kept - self.calls.failed
+        return derived(self.policy, len(self.names), dropped, self.chain.profile_tuples)
 
     @property
     def predicates(self) -> list[PredicateReport]:
         """The predicates in the latest order."""
-        if not self.order:  # only the native predicates have reported so far
-            return []
-        place = {name: i for i, name in enumerate(self.order)}
-        in_force = self.in_force
-        rows = [
+        in_force, chain, calls = self.in_force, self.chain, self.calls
+        return [
             PredicateReport(
-                name, place[name] + 1, self.evaluated[k], self.passed[k], self.profiled[k], self.profile_errors[k],
-                self.cost_ns[k], self.raised[k], in_force.evaluated[k], in_force.passed[k],
+                name, position, chain.evaluated[k], chain.passed[k], chain.profiled[k], calls.profile_errors[k],
+                calls.cost_ns[k], calls.raised[k], in_force.evaluated[k], in_force.passed[k],
             )
-            for k, name in enumerate(self.names)
+            for position, (k, name) in enumerate(self._in_order(), start=1)
         ]  # fmt: skip
-        return sorted(rows, key=lambda row: row.position)
+
+    def _in_order(self) -> list[tuple[int, str]]:
+        """Return the predicates in the latest order, with their places as written."""
+        return [(self.names.index(name), name) for name in self.order]
 
     @property
     def latest_workers(self) -> int:
@@ -293,12 +272,12 @@ class Section:
         return sum(1 for order in self._latest_orders() if order != self.order)
 
     def _latest_orders(self) -> list[tuple[str, ...]]:
-        return [order for batch, order in self.orders.values() if batch == self.last_batch]
+        return [worker.order for worker in self.workers.values() if worker.batch == self.last_batch]
 
     @property
     def evaluations(self) -> int:
         """The number of evaluations of predicates on rows, including profiling."""
-        return sum(self.evaluated) + sum(self.profiled)
+        return sum(self.chain.evaluated) + sum(self.chain.profiled)
 
     @property
     def evaluations_of_all(self) -> int:
@@ -340,77 +319,54 @@ class Section:
             self.switch_count += 1
             self.switches.append(SwitchReport.of(record))
             if record.mesh:
-                self.meshes.adopt(record.worker, record.mesh)
+                self.meshes.adopt(record.origin.worker, record.mesh)
 
     def _observe(self, seen: Observed) -> None:
         self._sum(seen)
-        self._add_round(FilterRound(seen.batch, seen.rows, seen.total_ns, seen.evaluated, seen.passed, seen.shares))
-        if seen.rounds or seen.moves or seen.outside or seen.judged:  # the policy is `chart`
-            self.chart.add(seen)
+        origin = seen.origin
+        self._add_round(FilterRound(origin.batch, seen.chain, seen.times.total_ns, seen.chart.shares))
         self.switch_count += seen.omitted_switches
-        if len(self.workers) < MOST_WORKERS:
-            self.workers.add(seen.worker)
-        self._remember_orders({seen.worker: (seen.batch, seen.order)}, {seen.worker: InForceCounters.of(seen)})
-        if seen.mesh_version is not None or seen.policy == MESH or seen.worker in self.meshes.by_worker:
-            self.meshes.observe(seen.worker, seen)
-        self.reported_standing, self.just_switched = seen.standing, seen.switched
-        self.query_name = seen.query_name or self.query_name
-        self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, seen.batch)
+        self._remember_orders({origin.worker: WorkerOrder.of(seen)})
+        if seen.routes is not None or origin.policy == MESH or origin.worker in self.meshes.by_worker:
+            self.meshes.observe(seen)
+        self.query_name = origin.query_name or self.query_name
+        self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, origin.batch)
 
     def take_in(self, later: Section) -> None:
         """Add what a later part of the same run holds."""
         self._sum(later)
         for each in later.rounds:
             self._add_round(each)
-        if later.chart != ChartCounts():
-            self.chart.take_in(later.chart)
         self.switch_count += later.switch_count
         self.switches.extend(later.switches)
         if later.native is not None:
             if self.native is None:
                 self.native = NativePart(later.native.names)
             self.native.take_in(later.native)
-        if len(self.workers) < MOST_WORKERS:
-            self.workers.update(later.workers)
-        self._remember_orders(later.orders, later.in_force_by_worker)
+        self._remember_orders(later.workers)
         if later.meshes.by_worker:
             self.meshes.take_in(later.meshes)
-        if later.order:
-            self.reported_standing, self.just_switched = later.reported_standing, later.just_switched
         self.query_name = later.query_name or self.query_name
         self.first_batch, self.last_batch = span(self.first_batch, self.last_batch, later.first_batch, later.last_batch)
 
-    def _remember_orders(
-        self, latest: dict[str, tuple[int | None, tuple[str, ...]]], in_force: dict[str, InForceCounters]
-    ) -> None:
-        for worker, order in latest.items():
-            self.orders.pop(worker, None)
-            self.orders[worker] = order
-        while len(self.orders) > MOST_WORKERS:
-            del self.orders[next(iter(self.orders))]
-        for worker, now in in_force.items():
-            before = self.in_force_by_worker.pop(worker, None)
-            self.in_force_by_worker[worker] = now if before is None else before.then(now)
-        while len(self.in_force_by_worker) > MOST_WORKERS:
-            del self.in_force_by_worker[next(iter(self.in_force_by_worker))]
+    def _remember_orders(self, latest: Mapping[str, WorkerOrder]) -> None:
+        for worker, now in latest.items():
+            self.workers[worker] = self.workers.pop(worker, WorkerOrder())
+            self.workers[worker].add(now)
+        while len(self.workers) > MOST_WORKERS:
+            del self.workers[next(iter(self.workers))]
 
     def _add_round(self, later: FilterRound) -> None:
-        if self.rounds and later.batch is not None and self.rounds[-1].batch == later.batch:
-            later = self.rounds.pop().then(later)
-        self.rounds.append(later)
+        if not self.rounds or later.batch is None or self.rounds[-1].batch != later.batch:
+            self.rounds.append(FilterRound(later.batch))
+        self.rounds[-1].add(later)
 
     def _sum(self, later: Observed | Section) -> None:
-        """Add the sums, and replace costs and order by the later ones."""
-        n = len(self.names)
-        for name in SUMS_BY_PREDICATE:
-            old, new = getattr(self, name) or [0] * n, getattr(later, name) or [0] * n
-            setattr(self, name, [x + y for x, y in zip(old, new, strict=True)])
-        for name in SUMS:
-            setattr(self, name, getattr(self, name) + getattr(later, name))
-        for name in ("cost_ns", "fixed_ns"):
-            costs = zip(getattr(self, name) or [None] * n, getattr(later, name) or [None] * n, strict=True)
-            setattr(self, name, [new if new is not None else old for old, new in costs])
-        self.order = later.order or self.order
+        self.chain.add(later.chain)
+        self.calls.add(later.calls)
+        self.times.add(later.times)
+        self.trials.add(later.trials)
+        self.chart.add(later.chart)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the section as plain values, ready for JSON.
@@ -428,35 +384,26 @@ class Section:
         >>> section["order"], section["rows"], section["kept"]
         (['isdigit'], 2, 1)
         """
+        in_force = self.in_force
         return {
             "run": self.run, "kind": self.kind, "policy": self.policy, "counted": self.counted,
-            "order": list(self.order), "rows": self.rows, "kept": self.kept, "failed": self.failed,
+            "order": list(self.order), **self.chain.totals(), **self.calls.totals(),
             "predicates": [
                 {
-                    "name": p.name, "position": p.position, "evaluated": p.evaluated, "passed": p.passed,
-                    "selectivity": p.selectivity, "cost_ns": p.cost_ns, "profiled": p.profiled,
-                    "profile_errors": p.profile_errors, "raised": p.raised,
-                    "evaluated_in_force": p.evaluated_in_force, "passed_in_force": p.passed_in_force,
+                    "name": p.name, "position": p.position, "selectivity": p.selectivity, **self.chain.of_name(k),
+                    **self.calls.of_name(k), **in_force.of_name(k),
                 }
-                for p in self.predicates
+                for p, (k, _) in zip(self.predicates, self._in_order(), strict=True)
             ],
-            "rows_in_force": self.in_force.rows,
+            "rows_in_force": in_force.rows,
             "evaluations": self.evaluations, "evaluations_of_all": self.evaluations_of_all,
-            "profile_tuples": self.profile_tuples,
             "time_ns": {
-                "processing": self.processing_ns, "profiling": self.profiling_ns, "reoptimizing": self.reoptimizing_ns,
-                "compiling": self.compiling_ns,
+                "processing": self.times.processing_ns, "profiling": self.times.profiling_ns,
+                "reoptimizing": self.times.reoptimizing_ns, "compiling": self.times.compiling_ns,
             },
-            "trials": self.trials, "trial_rows": self.trial_rows, "trial_ns": self.trial_ns,
-            "trial_loss_ns": self.trial_loss_ns, "standing": self.standing,
+            **self.trials.to_dict(), "standing": self.standing,
             "switches": self.switch_count,
-            "latest_switches": [
-                {
-                    "batch": s.batch, "worker": s.worker, "at_row": s.at_row, "before": list(s.before),
-                    "after": list(s.after), "reason": s.reason,
-                }
-                for s in self.switches
-            ],
+            "latest_switches": [switch.to_dict() for switch in self.switches],
             "workers": len(self.workers), "workers_with_another_order": self.other_orders,
             **({"query_name": self.query_name} if self.query_name is not None else {}),
             **({"native": self.native.to_dict()} if self.native is not None else {}),

@@ -48,7 +48,7 @@ class _RunTally(Generic[S]):
     """The latest micro-batches, and the sum of those before them."""
 
     def __init__(self, first: ObservedRecord, number: int, empty: Callable[[], S]) -> None:
-        self.query, self.start = first.query, first.start
+        self.query, self.start = first.origin.query, first.origin.start
         self.number = number
         """Of two starts of a query, the later one is the one whose records arrived later."""
         self._empty = empty
@@ -56,8 +56,9 @@ class _RunTally(Generic[S]):
         self._latest: deque[tuple[int | None, S]] = deque()
 
     def add(self, record: Record) -> None:
-        if not self._latest or self._latest[-1][0] != record.batch:
-            self._latest.append((record.batch, self._empty()))
+        batch = record.origin.batch
+        if not self._latest or self._latest[-1][0] != batch:
+            self._latest.append((batch, self._empty()))
             if len(self._latest) > LATEST_BATCHES:
                 self._before.take_in(self._latest.popleft()[1])
         self._latest[-1][1].add(record)
@@ -89,28 +90,29 @@ class Runs(Generic[S]):
 
     def add(self, record: Record) -> None:
         """Add a record. Verdicts that arrive before the first observation of their run wait for it."""
+        origin = record.origin
         with self._lock:
-            run = self._runs.get(record.run)
+            run = self._runs.get(origin.run)
             if run is None:
                 if not isinstance(record, ObservedRecord):
-                    self._early.setdefault(record.run, []).append(record)
+                    self._early.setdefault(origin.run, []).append(record)
                     while len(self._early) > MOST_EARLY:
                         self._early.popitem(last=False)
                     return
-                run = self._runs[record.run] = self._new(record)
-                for early in self._early.pop(record.run, ()):
+                run = self._runs[origin.run] = self._new(record)
+                for early in self._early.pop(origin.run, ()):
                     run.add(early)
                 while len(self._runs) > MOST_SECTIONS:
                     self._runs.popitem(last=False)
                     self._left_out += 1
-            if record.query is not None and record.batch is not None:
-                others = [r for r in self._runs.values() if r.query == record.query and r.start != record.start]
-                if any(other.number > run.number and other.has(record.batch) for other in others):
+            if origin.query is not None and origin.batch is not None:
+                others = [r for r in self._runs.values() if r.query == origin.query and r.start != origin.start]
+                if any(other.number > run.number and other.has(origin.batch) for other in others):
                     return
                 for other in others if isinstance(record, ObservedRecord) else ():
-                    other.forget(record.batch)
+                    other.forget(origin.batch)
             run.add(record)
-            self._runs.move_to_end(record.run)  # the run updated least recently is removed first
+            self._runs.move_to_end(origin.run)  # the run updated least recently is removed first
 
     def _new(self, first: ObservedRecord) -> _RunTally[S]:
         return _RunTally(first, next(self._numbers), lambda: self._begin(first))
@@ -142,7 +144,7 @@ class Tally:
 def _begin(first: ObservedRecord) -> Section:
     assert isinstance(first, Observed | NativeObserved)
     names = first.predicates if isinstance(first, Observed) else first.chain
-    return Section(first.run, first.kind, first.policy, names)
+    return Section(first.origin.run, first.origin.kind, first.origin.policy, names)
 
 
 class JoinTally:
@@ -165,7 +167,7 @@ class JoinTally:
 
 def _begin_join(first: ObservedRecord) -> JoinSection:
     assert isinstance(first, JoinObserved)
-    return JoinSection(first.run, first.kind, first.policy)
+    return JoinSection(first.origin.run, first.origin.kind, first.origin.policy)
 
 
 def fold(records: Iterable[Record]) -> Report:

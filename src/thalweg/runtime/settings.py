@@ -1,19 +1,21 @@
 """Settings of filters, joins and SQL: from the argument, `spark.thalweg.*`, `THALWEG_*` or the default, in this order.
 
 `FROM_OUTSIDE` is the only table of the settings that Spark's configuration and the environment can set. An object uses
-those among its `names()`, and reads them when it is applied to data. The settings of a policy are defined only in the
-policy's file (`thalweg.adapt.SETTINGS` collects them); this module reads them and passes them on.
+those among its `names()`, and reads them when it is applied to data. The settings of a policy are part of the policy's
+text, as in `mesh(routes=4)`, and are defined only in the policy's file.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
-from thalweg.adapt import POLICIES, SETTINGS, Chosen, Settings, check_policy, policy_name, takes
+from thalweg.adapt import POLICIES, Chosen, PolicyChoice, Settings, chosen, setting_names
+from thalweg.adapt.policy_choice import check_names
+from thalweg.adapt.policy_text import read_policy, shown
 from thalweg.errors import PlanError, nearest, warn_user
 from thalweg.given_path import given_path
 
@@ -22,8 +24,9 @@ def _boolean(text: str) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()]
 
 
-def _word(text: str) -> str:
-    return text.strip().lower()
+def _policy(text: str) -> PolicyChoice:
+    name, parenthesis, settings = text.strip().partition("(")
+    return PolicyChoice(*read_policy(f"{name.lower()}{parenthesis}{settings}"))
 
 
 def _nowhere(key: str) -> str | None:
@@ -32,9 +35,8 @@ def _nowhere(key: str) -> str | None:
 
 
 FROM_OUTSIDE: dict[str, Callable[[str], Any]] = {
-    "policy": _word, **{name: {bool: _boolean, str: _word}.get(kind, kind) for name, kind in SETTINGS.items()},
-    "slice_rows": int, "seed": int, "events": str.strip, "redact": _boolean, "time_limit": float,
-    "max_matches": int, "max_bytes": int,
+    "policy": _policy, "budget": float, "slice_rows": int, "seed": int, "events": str.strip, "redact": _boolean,
+    "time_limit": float, "max_matches": int, "max_bytes": int,
 }  # fmt: skip
 """The function that parses each setting from text. None of these settings changes the rows of a result."""
 IN_CODE_ALONE = {
@@ -59,38 +61,24 @@ SPARK, VARIABLE = "spark.thalweg.", "THALWEG_"
 OTHER_VARIABLES = frozenset({"THALWEG_DATA", "THALWEG_WRITE_GOLDEN"})
 """Environment variables of Thalweg that are not settings."""
 
-DEFAULT_POLICY = "auto"
-OF_OTHERS = ("chart", "mesh", "eddy")
-"""The policies that are used if only settings are set that no other policy takes."""
-OF_THE_PAPER = "a-greedy"
-"""The policy that is used if one of its settings is given and no policy is named."""
+AUTO = PolicyChoice("auto")
+"""The default policy."""
+BUDGET = "budget"
+"""The setting that several policies have, and that is an argument of its own because `auto` has it."""
 DEAD_LETTER = "dead-letter"
 MOST_TIME_LIMIT_S = 1_000_000_000
 """The greatest `time_limit`, about 32 years; timers of the operating system end at 292 years."""
 ON_ERROR = ("raise", DEAD_LETTER)
 
 
-def _implied(names: Set[str], arguments: Set[str]) -> dict[str, str]:
-    """Return the policy that settings imply if none is named. `arguments`: those of them that are given in code."""
-    paper, budget = set(takes(OF_THE_PAPER)), {"budget"}
-    others = {policy: set(takes(policy)) - budget for policy in OF_OTHERS}
-    if paper & arguments or (paper & names and not set().union(budget, *others.values()) & arguments):
-        return {"policy": OF_THE_PAPER}
-    for within in (arguments, names):
-        for policy, own in others.items():
-            if own & within:
-                return {"policy": policy}
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class AdaptSettings:
     """Settings that filters and joins share. They are checked on construction."""
 
-    policy: Chosen = DEFAULT_POLICY
-    """The name of a policy, or a user-defined class; outside the code only a name."""
-    of_policy: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the policy that differ from its defaults, by name."""
+    policy: PolicyChoice = AUTO
+    """A policy with its settings."""
+    budget: float | None = None
+    """The share of the time that adapting may take, for policies with such a setting; None for the policy's own."""
     slice_rows: int | None = None
     """Rows per slice; the order can change only between slices. If None, `auto` starts with 16 rows (1,024 in joins)
     and the paper's policies with 1,024, and slices grow up to 16,384 rows. With too few rows, calls cost more than
@@ -105,6 +93,11 @@ class AdaptSettings:
     message of an exception, which may contain one. Only the types of exceptions are shown."""
 
     def __post_init__(self) -> None:
+        if self.budget is not None:
+            check_names(self.policy.kind, {BUDGET: self.budget})
+            if BUDGET in self.policy.given:
+                what = f"policy {self.policy.text!r} has a budget already"
+                raise PlanError(f"{what}; leave budget={self.budget!r} out, or the policy's")
         _ = self.profile
         rows = self.slice_rows
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
@@ -123,36 +116,33 @@ class AdaptSettings:
     @property
     def policy_name(self) -> str:
         """The name of the policy in reports, event records and `explain`."""
-        return policy_name(self.policy)
+        return self.policy.name
 
     @property
     def profile(self) -> Settings | None:
-        """The profiling settings the policy will run with; None if it does not profile."""
-        return check_policy(self.policy, **self.of_policy)
+        """All settings of the policy; None if it takes none."""
+        settings = self.policy.settings
+        return settings if settings is None or self.budget is None else replace(settings, **{BUDGET: self.budget})
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of the settings, as users write them.
 
-        >>> AdaptSettings.names()  # doctest: +NORMALIZE_WHITESPACE
-        ('policy', 'budget', 'p', 'profile_window', 'alpha', 'chart_parts', 'chart_rounds', 'chart_decay',
-         'chart_threshold', 'routes', 'search', 'search_from', 'eddy_batch', 'slice_rows', 'seed', 'events', 'redact')
+        >>> AdaptSettings.names()
+        ('policy', 'budget', 'slice_rows', 'seed', 'events', 'redact')
         """
-        return tuple(
-            name for f in fields(cls) for name in ((f.name,) if f.name != "of_policy" else SETTINGS)
-        )  # fmt: skip
+        return tuple(each.name for each in fields(cls))
 
     @classmethod
     def in_force(cls, given: Mapping[str, Any], conf: Mapping[str, str] | None = None, *, look: bool = True) -> Self:
         """Return the settings that apply now: the arguments, then the configuration of the Spark session if there is
         one (`runtime/spark/session_settings.py`), then the environment. If `look` is true, warn once about each name
-        that looks like a setting but is none, and about each setting of a policy that the policy in force does not
-        take.
+        that looks like a setting but is none.
         """
         conf = conf or {}
         if look:
             _warn_of_unknown_settings(conf)
-        return cls.resolve(given, conf.get, ignored=_warn_of_ignored if look else None)
+        return cls.resolve(given, conf.get)
 
     @classmethod
     def resolve(
@@ -160,61 +150,56 @@ class AdaptSettings:
         given: Mapping[str, Any],
         conf: Callable[[str], str | None] = _nowhere,
         environ: Mapping[str, str] = os.environ,
-        ignored: Callable[[str, str, Chosen], None] | None = None,
     ) -> Self:
         """Return the settings from the arguments that are not None, then Spark's configuration, then the environment.
-        Only the value that wins is parsed and checked. `ignored` is called for each setting from outside the code that
-        the policy does not take, with its name, its place and value, and the policy.
+        Only the value that wins is parsed and checked.
 
-        >>> spark = {"spark.thalweg.policy": "static", "spark.thalweg.p": "0.02"}
-        >>> settings = FilterSettings.resolve({"policy": "sweep", "p": None}, spark.get)
-        >>> settings.policy, settings.of_policy, settings.on_error
-        ('sweep', {'p': 0.02}, 'raise')
+        >>> spark = {"spark.thalweg.policy": "sweep(p=0.02)", "spark.thalweg.seed": "7"}
+        >>> settings = FilterSettings.resolve({"seed": 5, "policy": None}, spark.get)
+        >>> settings.policy, settings.seed, settings.on_error
+        (tw.policy('sweep', p=0.02), 5, 'raise')
         """
         names = cls.names()
         values: dict[str, Any] = {name: given[name] for name in names if name in given and name in IN_CODE_ALONE}
         sources: dict[str, str] = {}
         for name in names:
             if given.get(name) is not None:
-                values[name] = given[name]
+                values[name] = chosen(given[name]) if name == "policy" else given[name]
                 continue
             if name not in FROM_OUTSIDE:
                 continue
             found = _outside(name, _spark_key, conf) or _outside(name, _variable, environ.get)
             if found is not None:
                 where, text = found
-                sources[name] = f"{where}={text!r}"
+                sources[name] = f"{where}={shown(text)}"
                 values[name] = _parse(name, sources[name], text)
         _refuse_outside(conf, environ)
-        arguments = {name for name in given if given[name] is not None}
-        if "policy" not in values:
-            values |= _implied(values.keys(), arguments)
+        if BUDGET in values and not _budget_applies(values.get("policy", AUTO), sources):
+            del values[BUDGET]
         try:
-            # A policy that is set outside the code may go with profiling settings in code, and the reverse. Only
-            # arguments of one call that contradict each other are refused.
-            here = arguments if "policy" not in sources else set()
-            wanted = {*takes(values.get("policy", DEFAULT_POLICY)), *here}
-            of_policy = {name: values.pop(name) for name in SETTINGS if name in values}
-            left_out = [name for name in of_policy if name not in wanted and name in sources]
-            of_policy = {name: value for name, value in of_policy.items() if name in wanted}
-            made = cls(**values, of_policy=of_policy)
+            return cls(**values)
         except PlanError as error:
             # the message starts with the setting and its value; if it was set outside the code, name the place
             about = next((name for name in names if str(error).startswith(f"{name}=")), "policy")
             raise PlanError(f"{sources[about]}: {error}" if about in sources else str(error)) from None
-        if ignored is not None:
-            for name in left_out:
-                ignored(name, sources[name], made.policy)
-        return made
+
+
+def _budget_applies(policy: PolicyChoice, outside: Mapping[str, str]) -> bool:
+    """Whether a budget is for the policy in force. If one of the two is set `outside` the code, the budget may be for
+    other policies, and a budget from outside gives way to one in code. Otherwise what contradicts is refused."""
+    if BUDGET in outside and "policy" not in outside and BUDGET in policy.given:
+        return False
+    return BUDGET in setting_names(policy.kind) or not outside.keys() & {BUDGET, "policy"}
 
 
 def policy_in_code(given: Mapping[str, Any]) -> Chosen:
-    """Return the policy that arguments set or imply, or the default, whatever is set outside the code.
+    """Return the policy among arguments, or the default, whatever is set outside the code.
 
-    >>> policy_in_code({"routes": 4, "policy": None}), policy_in_code({"redact": True})
+    >>> policy_in_code({"policy": "mesh(routes=4)"}), policy_in_code({"policy": None, "redact": True})
     ('mesh', 'auto')
     """
-    return AdaptSettings.resolve(given, environ={}).policy
+    policy = given.get("policy")
+    return AUTO.kind if policy is None else chosen(policy).kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,21 +263,25 @@ def _outside(
 def _parse(name: str, where: str, text: str) -> Any:
     try:
         return FROM_OUTSIDE[name](text)
+    except PlanError as error:
+        raise PlanError(f"{where}: {error}") from None
     except (ValueError, KeyError):
         raise PlanError(f"{where}: {name} takes {_KINDS[FROM_OUTSIDE[name]]}") from None
 
 
-def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
+def unknown_settings(conf: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return a sentence for each name outside the code that looks like a setting but is none, and would otherwise be
     ignored silently.
 
-    >>> unknown_settings(["spark.thalweg.polcy", "spark.app.id"], {"THALWEG_BUDGET": "0.1"})
+    >>> unknown_settings({"spark.thalweg.polcy": "static", "spark.app.id": "1"}, {"THALWEG_BUDGET": "0.1"})
     ["spark.thalweg.polcy is not a Thalweg setting and is ignored (did you mean 'spark.thalweg.policy'?)"]
-    >>> unknown_settings([], {"THALWEG_BUCKETS": "8"})
+    >>> unknown_settings({}, {"THALWEG_BUCKETS": "8"})
     ['THALWEG_BUCKETS is ignored: a checkpoint depends on it, so it can be set only in code, with buckets=']
+    >>> unknown_settings({}, {"THALWEG_ROUTES": "4"})
+    ['THALWEG_ROUTES is ignored: it is a setting of a policy; set THALWEG_POLICY to mesh(routes=4) instead']
     """
     sentences = []
-    for prefix, spelled, found in ((SPARK, str.lower, keys), (VARIABLE, str.upper, environ)):
+    for prefix, spelled, found in ((SPARK, str.lower, conf), (VARIABLE, str.upper, environ)):
         known = [f"{prefix}{spelled(name)}" for name in FROM_OUTSIDE]
         for key in sorted(found):
             if not key.lower().startswith(prefix.lower()) or key in OTHER_VARIABLES or key in known:
@@ -303,10 +292,37 @@ def unknown_settings(keys: Iterable[str], environ: Mapping[str, str] = os.enviro
             if name in IN_CODE_ALONE:
                 reason = IN_CODE_ALONE[name]
                 sentences.append(f"{key} is ignored: {reason}, so it can be set only in code, with {name}=")
+            elif instead := _as_policies(name, found[key]):
+                where = f"{prefix}{spelled('policy')}"
+                sentences.append(f"{key} is ignored: it is a setting of a policy; set {where} to {instead} instead")
             else:
                 near = nearest(prefix + spelled(name), known)
                 sentences.append(f"{key} is not a Thalweg setting and is ignored{near}")
     return sentences
+
+
+def _as_policies(name: str, value: str) -> str:
+    """Return the policies that have a setting, each with this value, as `policy` is set to them; empty if none has it.
+    The setting may be named with its policy: `eddy_batch`.
+
+    >>> _as_policies("search", "sa"), _as_policies("chart_parts", "20"), _as_policies("routes", "many")
+    ("mesh(search='sa')", 'chart(parts=20)', 'mesh(routes=...)')
+    """
+    found = []
+    for policy in POLICIES:
+        for setting in setting_names(policy):
+            if name in (setting, f"{policy.replace('-', '_')}_{setting}"):
+                texts = (f"{policy}({setting}={written})" for written in (value.strip(), repr(value.strip().lower())))
+                found.append(next(filter(_is_policy, texts), f"{policy}({setting}=...)"))
+    return " or ".join(found)
+
+
+def _is_policy(text: str) -> bool:
+    try:
+        _policy(text)
+    except PlanError:
+        return False
+    return True
 
 
 _WARNED: set[str] = set()
@@ -317,15 +333,3 @@ def _warn_of_unknown_settings(conf: Mapping[str, str]) -> None:
         if sentence not in _WARNED:
             _WARNED.add(sentence)
             warn_user(sentence)
-
-
-def _warn_of_ignored(name: str, where: str, policy: Chosen) -> None:
-    """Warn once per process about a setting that a policy does not take. It is no error, so that an operator can choose
-    a policy for a job whose environment has settings of another."""
-    sentence = (
-        f"{where} is ignored, because policy {policy_name(policy)!r} does not take {name}; unset it, or choose a "
-        f"policy that takes it: {', '.join(each for each in POLICIES if name in takes(each))}"
-    )
-    if sentence not in _WARNED:
-        _WARNED.add(sentence)
-        warn_user(sentence)

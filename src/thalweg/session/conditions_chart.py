@@ -58,7 +58,7 @@ def chart_of_conditions(
     )
     pipeline = Pipeline(tuple(name for name, _ in chain))
     if k is None and isinstance(settings.join.profile, ChartSettings):
-        k = settings.join.profile.chart_parts
+        k = settings.join.profile.parts
     section = _last_run(report, pipeline)
     return filter_chart_of(title, pipeline, section, declared, k, ranges, settings.join.objective, interval)
 

@@ -176,8 +176,7 @@ class ContinuousQuery:
         Parameters
         ----------
         k
-            The number of parts of each range, from 2 to 1000; by default `chart_parts` of the policy ``"chart"``,
-            or 10.
+            The number of parts of each range, from 2 to 1000; by default `parts` of the policy ``"chart"``, or 10.
         ranges
             The least and the largest rows per second by stream; by default, what was declared. For a query of one
             stream, ``rows_per_second`` and the shares of rows, from 0 to 1, by the text of the conditions.

@@ -356,7 +356,7 @@ class StreamRun(_RunHandle):
         if self._clock.was_set(record.at + record.seconds, time.monotonic()):
             times.clock_was_set()
         else:
-            times.add(record.start or "", at=record.at, rows=record.rows, seconds=record.seconds)
+            times.add(record.origin.start or "", at=record.at, rows=record.rows, seconds=record.seconds)
         self._plan_run.listener(record)
         count = times.batches
         if self.checkpoint is not None and count >= 4 and count & (count - 1) == 0 and count != self._stored:

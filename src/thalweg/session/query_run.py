@@ -46,7 +46,7 @@ class QuerySettings:
     @property
     def classifies(self) -> bool:
         """Whether rows of different classes can have different orders."""
-        return classifies(self.join.policy)
+        return classifies(self.join.policy.kind)
 
     @property
     def redact(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.adapt import Chosen, check_classified
+from thalweg.adapt import PolicyLike, check_classified
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
 from thalweg.plan.join_plan import join_graph
@@ -263,7 +263,7 @@ class Session:
         text: str,
         name: str | None = None,
         args: Mapping[str, object] | None = None,
-        policy: Chosen | None = None,
+        policy: PolicyLike | None = None,
         redact: bool | None = None,
         *,
         budget: float | None = None,
@@ -278,14 +278,7 @@ class Session:
         max_ahead: Length | None = "1 day",
         idle_after: Length | None = None,
         on_error: str = "raise",
-        chart_parts: int | None = None,
-        chart_rounds: int | None = None,
-        chart_decay: float | None = None,
-        chart_threshold: float | None = None,
         classify_by: Sequence[str] | None = None,
-        routes: int | None = None,
-        search: str | None = None,
-        search_from: str | None = None,
     ) -> ContinuousQuery:
         """Return a continuous query that is parsed, checked and planned. Nothing runs yet.
 
@@ -303,15 +296,11 @@ class Session:
             As for :func:`thalweg.filters`, for the functions and conditions of the query's filters.
         max_matches, max_bytes, plan, objective, max_ahead, idle_after
             As for :func:`thalweg.join`.
-        chart_parts, chart_rounds, chart_decay, chart_threshold
-            As for :func:`thalweg.join`, for ``policy="chart"``.
         classify_by
             For ``policy="mesh"``: the columns by which the rows of streams are divided into classes, each with an order
             of its own: ``["s.sector"]``. They need not occur in the query. They apply to the conditions on their stream
             and to the probes of its rows in a join. Conditions on joined rows, and streams of which no column is named,
             have one order. By default, rows are classified by the columns that conditions read and joins compare.
-        routes, search, search_from
-            As for :func:`thalweg.filters`, for ``policy="mesh"``.
         statistics
             What is known in advance about the sources of the query, by alias, and about the partners that their rows
             find, as for :func:`thalweg.join`. It replaces what `s.stream` and `s.table` declare.
@@ -351,12 +340,11 @@ class Session:
             "policy": policy, "redact": redact, "budget": budget, "seed": seed, "events": events,
             "time_limit": time_limit, "max_matches": max_matches, "max_bytes": max_bytes,
             "plan": plan, "objective": objective, "max_ahead": max_ahead, "idle_after": idle_after,
-            "on_error": on_error, "chart_parts": chart_parts, "chart_rounds": chart_rounds, "chart_decay": chart_decay,
-            "chart_threshold": chart_threshold, "routes": routes, "search": search, "search_from": search_from,
+            "on_error": on_error,
         }  # fmt: skip
         settings = QuerySettings.in_force(given, self._spark)
-        if settings.join.policy == policy_in_code(given):  # a policy from outside ignores it
-            check_classified(classify_by, settings.join.policy)
+        if settings.join.policy.kind == policy_in_code(given):  # a policy from outside ignores it
+            check_classified(classify_by, settings.join.policy.kind)
         if name is not None and (not isinstance(name, str) or not name.strip()):
             raise PlanError(f"name={name!r} must be a non-empty string; leave it out for a query without a name")
         if args is not None and not (isinstance(args, Mapping) and all(isinstance(key, str) for key in args)):

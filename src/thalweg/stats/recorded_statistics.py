@@ -35,6 +35,7 @@ from typing import Any
 
 from thalweg.errors import PlanError, warn_user
 from thalweg.events import JoinObserved, Record, Skipped, read
+from thalweg.events.parts import StreamCounts
 from thalweg.given_path import given_path
 from thalweg.plan.estimate import Estimate
 
@@ -80,10 +81,10 @@ def statistics_from(run: str | os.PathLike[str]) -> dict[str, Any]:
     records = [record for record in _observed(path) if not record.inner]
     names: dict[str, set[str]] = defaultdict(set)
     for record in records:
-        names[record.run] |= {record.stream, *record.others}
+        names[record.origin.run] |= {record.alias, *record.others}
     joins: dict[frozenset[str], _JoinCounts] = {}
     for record in records:
-        joins.setdefault(frozenset(names[record.run]), _JoinCounts()).add(record)
+        joins.setdefault(frozenset(names[record.origin.run]), _JoinCounts()).add(record)
     if not joins:
         raise PlanError(f"{path} has no records of a join; {_REMEDY} that has run")
     if len(joins) > 1:
@@ -97,60 +98,52 @@ def statistics_from(run: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class _StreamCounts:
+class _StreamRecords:
     """The sums over the records of one stream in one run."""
 
-    rows: int = 0
-    dropped: int = 0
-    first: int | None = None
-    last: int | None = None
-    tick_ns: int | None = None
+    rows: StreamCounts = field(default_factory=StreamCounts)
+    table: tuple[int, int] = (0, 0)
+    """Of a table, its rows and those that were dropped; several buckets read the same table."""
     is_table: bool = False
-    is_replicated: bool = False
     held: list[tuple[int, int]] = field(default_factory=list)
     """Rows and bytes of its windows."""
     probes: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0, 0]))
     """By other stream and bucket: rows that were looked up there, partners found, rows that found at least one."""
 
     def add(self, record: JoinObserved) -> None:
-        self.is_table, self.is_replicated = record.table, self.is_replicated or record.replicated
-        dropped = record.filtered + record.late + record.no_time + record.no_key
-        if record.table:  # several buckets read the same table
-            self.rows, self.dropped = max((self.rows, self.dropped), (max(record.rows, record.window_rows), dropped))
-        else:
-            self.rows, self.dropped = self.rows + record.rows, self.dropped + dropped
-        self.tick_ns = record.tick_ns or self.tick_ns
-        if record.first_time is not None and record.last_time is not None:
-            self.first = record.first_time if self.first is None else min(self.first, record.first_time)
-            self.last = record.last_time if self.last is None else max(self.last, record.last_time)
-        if record.window_rows:
-            self.held.append((record.window_rows, record.window_bytes))
-        counted = zip(record.others, record.sampled, record.partners, record.partnered, strict=False)
+        self.is_table = record.table
+        rows, window, matches = record.stream, record.window, record.matches
+        self.rows.add(rows)
+        self.table = max(self.table, (max(rows.rows, window.rows), rows.rows - rows.joined))
+        if window.rows:
+            self.held.append((window.rows, window.bytes))
+        counted = zip(record.others, matches.sampled, matches.partners, matches.partnered, strict=False)
         for other, *numbers in counted:
-            cell = self.probes[other, record.worker]
+            cell = self.probes[other, record.origin.worker]
             cell[:] = [before + number for before, number in zip(cell, numbers, strict=True)]
 
     @property
     def seconds(self) -> float:
         """The event time from the first row to the last one; 0 if it is not known."""
-        return 0.0 if self.first is None or self.last is None else (self.last - self.first) / self.ticks_per_second
+        first, last = self.rows.first_time, self.rows.last_time
+        return 0.0 if first is None or last is None else (last - first) / self.ticks_per_second
 
     @property
     def ticks_per_second(self) -> float:
-        return 1.0 if self.tick_ns is None else 1e9 / self.tick_ns
+        return 1.0 if self.rows.tick_ns is None else 1e9 / self.rows.tick_ns
 
 
 class _JoinCounts:
     """The sums over the records of one join, by run and stream."""
 
     def __init__(self) -> None:
-        self.runs: dict[str, dict[str, _StreamCounts]] = {}
+        self.runs: dict[str, dict[str, _StreamRecords]] = {}
         self._buckets: dict[str, set[str]] = defaultdict(set)
 
     def add(self, record: JoinObserved) -> None:
-        streams = self.runs.setdefault(record.run, {})
-        streams.setdefault(record.stream, _StreamCounts()).add(record)
-        self._buckets[record.run].add(record.worker)
+        streams = self.runs.setdefault(record.origin.run, {})
+        streams.setdefault(record.alias, _StreamRecords()).add(record)
+        self._buckets[record.origin.run].add(record.origin.worker)
 
     def statistics(self) -> dict[str, Any]:
         """Return what was counted, in the form of `statistics=`; empty if nothing was."""
@@ -182,7 +175,7 @@ class _JoinCounts:
             if not cells:
                 continue
             sampled = sum(cell[0] for cell in cells)
-            if streams[of].is_replicated and not _is_whole(streams.get(among)):
+            if streams[of].rows.replicated and not _is_whole(streams.get(among)):
                 means = [_mean(*cell) for cell in cells]
                 scale = len(self._buckets[run]) / len(cells)  # for buckets in which no row was looked up
                 one = scale * sum(each for each, _ in means), scale * scale * sum(each for _, each in means)
@@ -196,9 +189,9 @@ class _JoinCounts:
         return Estimate(mean / total, "counted", variance / total / total, 0, as_of=max(as_of, default=None))
 
 
-def _is_whole(stream: _StreamCounts | None) -> bool:
+def _is_whole(stream: _StreamRecords | None) -> bool:
     """Whether every bucket holds all rows of a stream or table."""
-    return stream is not None and (stream.is_table or stream.is_replicated)
+    return stream is not None and (stream.is_table or stream.rows.replicated)
 
 
 def _mean(sampled: int, partners: int, partnered: int) -> tuple[float, float]:
@@ -210,18 +203,19 @@ def _mean(sampled: int, partners: int, partnered: int) -> tuple[float, float]:
     return mean, max(max(square - mean * mean, 0.0) / sampled, 1 / sampled / sampled)
 
 
-def _of_stream(counts: list[_StreamCounts]) -> Iterator[tuple[str, Estimate]]:
+def _of_stream(counts: list[_StreamRecords]) -> Iterator[tuple[str, Estimate]]:
     """Yield the numbers of one stream or table, given its counts in each run."""
     as_of = max(_times(counts), default=None)
     if counts[-1].is_table:
-        rows, dropped = counts[-1].rows, counts[-1].dropped
+        rows, dropped = counts[-1].table
         if rows:
             yield "rows", Estimate(rows, "counted", 0.0, 0)
     else:
-        rows, dropped = sum(each.rows for each in counts), sum(each.dropped for each in counts)
-        timed = [each for each in counts if each.rows > 1]
+        rows = sum(each.rows.rows for each in counts)
+        dropped = rows - sum(each.rows.joined for each in counts)
+        timed = [each for each in counts if each.rows.rows > 1]
         # as many intervals as rows, less one: exact for regular arrivals
-        arrivals = sum(each.rows - 1 for each in timed if each.seconds)
+        arrivals = sum(each.rows.rows - 1 for each in timed if each.seconds)
         seconds = sum(each.seconds for each in timed)
         if arrivals and seconds:
             rate = arrivals / seconds
@@ -237,21 +231,21 @@ def _of_stream(counts: list[_StreamCounts]) -> Iterator[tuple[str, Estimate]]:
             yield "bytes_per_row", Estimate(mean, "counted", variance, 0, as_of=as_of)
 
 
-def _times(counts: Iterable[_StreamCounts]) -> list[float]:
+def _times(counts: Iterable[_StreamRecords]) -> list[float]:
     """Return the last event times in seconds, where they are known."""
-    return [each.last / each.ticks_per_second for each in counts if each.last is not None]
+    return [each.rows.last_time / each.ticks_per_second for each in counts if each.rows.last_time is not None]
 
 
 def _observed(path: Path) -> list[JoinObserved]:
     """Return the records of joins, each micro-batch once: of its last start, and each bucket's last record of it."""
     records = [record for file in _files(path) for record in _read(file)]
-    last: dict[tuple[str | None, int | None], str | None] = {(r.query, r.batch): r.start for r in records}
+    last = {(record.origin.query, record.origin.batch): record.origin.start for record in records}
     kept: dict[object, JoinObserved] = {}
     for n, record in enumerate(records):
-        if record.query is not None and last[record.query, record.batch] != record.start:
+        of = record.origin
+        if of.query is not None and last[of.query, of.batch] != of.start:
             continue
-        once = n if record.batch is None else (record.run, record.batch, record.worker, record.stream)
-        kept[once] = record
+        kept[n if of.batch is None else (of.run, of.batch, of.worker, record.alias)] = record
     return list(kept.values())
 
 

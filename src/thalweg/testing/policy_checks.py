@@ -19,12 +19,12 @@ from thalweg.adapt import (
     Chosen,
     Observation,
     Policy,
+    PolicyChoice,
     ProfilingRequest,
     Verdict,
-    check_policy,
     make_policy,
     policy_name,
-    takes,
+    setting_names,
 )
 from thalweg.adapt.registry import policy_class
 from thalweg.errors import PlanError
@@ -56,15 +56,14 @@ class Example:
         """Return a generator that yields the same numbers each time."""
         return np.random.default_rng(self.seed)
 
-    def settings(self) -> dict[str, Any]:
-        """Return settings with which the policy acts on the few rows of an example, if it takes them."""
+    def choice(self) -> PolicyChoice:
+        """Return the policy with settings with which it acts on the few rows of an example, if it has them."""
         small = {"p": 0.5, "profile_window": 60, "alpha": 0.9}
-        return {name: value for name, value in small.items() if name in takes(self.policy)}
+        return PolicyChoice(self.policy, {key: small[key] for key in small if key in setting_names(self.policy)})
 
     def fresh(self, pipeline: Pipeline, seed: int = 1) -> Policy:
         """Return a new policy object without the wrapper that a loop puts around a user's own policy."""
-        settings = check_policy(self.policy, **self.settings())
-        made: Policy = policy_class(self.policy)(pipeline, settings, np.random.default_rng(seed))
+        made: Policy = policy_class(self.policy)(pipeline, self.choice().settings, np.random.default_rng(seed))
         return made
 
     def expect(self, holds: bool, otherwise: str) -> None:
@@ -76,7 +75,7 @@ class Example:
 def has_a_name_and_settings(example: Example) -> None:
     """The class can be given as `policy=`, and its defaults are settings that it takes."""
     cls = policy_class(example.policy)
-    found, defaults = check_policy(example.policy), getattr(cls, "defaults", None)
+    found, defaults = PolicyChoice(example.policy).settings, getattr(cls, "defaults", None)
     example.expect(found == defaults, f"has the defaults {defaults!r}, but gets {found!r} without arguments")
     policy = example.fresh(Pipeline(("a", "b")))
     example.expect(
@@ -277,7 +276,7 @@ def returns_snapshots_that_do_not_change(example: Example) -> None:
 def refuses_snapshots_of_other_policies(example: Example) -> None:
     """In a loop, a snapshot of another policy or of other filters raises a PlanError with the policy's name."""
     pipeline = Pipeline(("a", "b", "c"))
-    settings = check_policy(example.policy, **example.settings())
+    settings = example.choice().settings
     policy = make_policy(example.policy, pipeline, settings, np.random.default_rng(1))
     snapshot = policy.snapshot()
     guarded = Pipeline(("a", "b", "c"), guards=((), (0,), ()))
@@ -331,7 +330,7 @@ def keeps_the_same_rows(example: Example) -> None:
         tw.predicate(lambda x: x != 0, "x", name="not_zero"),
         tw.predicate(lambda x: x < 700, "x", name="small", profile=False),
     )
-    keep = tw.filters(*chain, policy=example.policy, slice_rows=int(rng.integers(1, 200)), seed=1, **example.settings())
+    keep = tw.filters(*chain, policy=example.choice(), slice_rows=int(rng.integers(1, 200)), seed=1)
     found = [value for batch in keep.over(pa.table({"x": x})) for value in batch.column("x").to_pylist()]
     wanted = [value for value in x.tolist() if value and 1000 // value < 500 and value % odd and value < 700]
     example.expect(found == wanted, f"keeps {len(found)} rows with a chain that should keep {len(wanted)}")

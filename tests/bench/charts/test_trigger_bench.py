@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.events.flat_records import changed
 
 pytest.importorskip("pyspark")
 pytest.importorskip("numba")
@@ -88,7 +89,7 @@ def test_loads_and_rows_are_judged_beyond_the_spread(line: dict[str, Any], verdi
 
 def test_rows_held_are_those_of_all_windows_and_buckets() -> None:
     records = [
-        replace(joined(), batch=batch, worker=worker, stream=stream, window_rows=rows - 1, expired=1)
+        changed(joined(), batch=batch, worker=worker, alias=stream, window_rows=rows - 1, expired=1)
         for batch, worker, stream, rows in [
             (0, "bucket 0", "a", 1), (0, "bucket 1", "a", 20), (0, "bucket 0", "b", 300), (1, "bucket 0", "a", 4_000),
             (1, "bucket 0", "a", 5_000),

@@ -158,9 +158,9 @@ def test_predicates_count_filtered_and_profiled_rows() -> None:
     keep = Contender("any", "a-greedy").filters(drawn, checks, 0)
     assert sum(batch.num_rows for batch in keep.over(drawn.scenario.table)) == drawn.scenario.expected[0]
     section = keep.report().sections[0]
-    both = zip(section.evaluated, section.profiled, strict=True)
+    both = zip(section.chain.evaluated, section.chain.profiled, strict=True)
     assert counts_of(checks) == {name: sum(two) for name, two in zip(section.names, both, strict=True)}
-    assert sum(section.profiled) > 0
+    assert sum(section.chain.profiled) > 0
     assert (routes_of(keep.report()), routing_share_of(keep.report())) == (1, None)
     assert counting([replace(drawn.scenario.checks[0], vectorized=False)]) is None
 
@@ -230,6 +230,7 @@ def test_a_policy_that_does_not_exist_is_left_out_with_a_reason() -> None:
     unknown, no_setting = Contender("x", "no-such"), Contender("x", "auto", {"no_such": 1})
     assert "no-such" in unknown.missing
     assert "no_such" in no_setting.missing
+    assert "has no setting routes=4" in Contender("x", "auto(routes=4)").missing
     assert not AUTO.missing
     drawn = none(2_000, STEPS, 1)
     found = measure(drawn, 1, (AUTO, replace(AUTO, name="auto again"), unknown, no_setting))

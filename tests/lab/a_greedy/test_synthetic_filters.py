@@ -27,9 +27,9 @@ def test_virtual_time_is_what_the_evaluations_cost() -> None:
             if not code >> k & 1:
                 break
     assert filters.order == order
-    assert work.rows == 5_000
-    assert sum(work.evaluated) == evaluated
-    assert work.total_ns == spent * UNIT_NS
+    assert work.chain.rows == 5_000
+    assert sum(work.chain.evaluated) == evaluated
+    assert work.times.total_ns == spent * UNIT_NS
     dropped = (codes[:, None] >> np.arange(4) & 1) == 0
     assert order_cost(order, dropped, costs) == pytest.approx(spent / 5_000)
 
@@ -37,8 +37,8 @@ def test_virtual_time_is_what_the_evaluations_cost() -> None:
 def test_profiling_is_accounted_for_separately() -> None:
     codes = FilterGroups.of(4, 2).draw(np.random.default_rng(0), 20_000)
     work = SyntheticFilters([1.0] * 4, "a-greedy", 0, p=0.1).process(batches(codes))
-    assert work.profiling_ns == sum(work.profiled) * UNIT_NS > 0
-    assert work.total_ns == (sum(work.evaluated) + sum(work.profiled)) * UNIT_NS
+    assert work.times.profiling_ns == sum(work.chain.profiled) * UNIT_NS > 0
+    assert work.times.total_ns == (sum(work.chain.evaluated) + sum(work.chain.profiled)) * UNIT_NS
 
 
 def test_the_virtual_clock_moves_only_when_spent() -> None:

@@ -14,7 +14,8 @@ import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import POLICIES, Observation, Verdict, check_policy, make_policy, takes
+from thalweg.adapt import POLICIES, Observation, Verdict, make_policy, setting_names
+from thalweg.events.parts import ChainCounts, TimeCounts
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.filters.loop_ledger import Work
 
@@ -34,7 +35,9 @@ def run(name: str, data: Any) -> tuple[Watched, Work, np.ndarray]:
     if name == "scripted":
         policy: Any = Scripted(pipeline, seed=1, p=p, restless=0.5)
     else:
-        profile = check_policy(name, **({"p": p, "profile_window": 50, "alpha": 0.9} if "p" in takes(name) else {}))
+        profile = tw.policy(
+            name, **({"p": p, "profile_window": 50, "alpha": 0.9} if "p" in setting_names(name) else {})
+        ).settings
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, rng, slice_rows=data.draw(st.sampled_from([1, 4, 50, 1024])))
     for part in np.array_split(np.arange(rows), data.draw(st.integers(1, 4))):
@@ -47,23 +50,23 @@ def run(name: str, data: Any) -> tuple[Watched, Work, np.ndarray]:
 @given(data=st.data())
 def test_counts_and_times_add_up(name: str, data: st.DataObject) -> None:
     watched, work, drops = run(name, data)
-    assert work.rows == len(drops)
-    assert work.kept == int((~drops.any(axis=1)).sum())
-    assert work.evaluated == watched.evaluated(work=True)
-    assert work.profiled == watched.evaluated(work=False)
+    assert work.chain.rows == len(drops)
+    assert work.chain.kept == int((~drops.any(axis=1)).sum())
+    assert work.chain.evaluated == watched.evaluated(work=True)
+    assert work.chain.profiled == watched.evaluated(work=False)
     passed = [0] * drops.shape[1]
     for call in watched.calls:
         if call.work:
             passed[call.filter] += int((~drops[list(call.rows), call.filter]).sum())
-    assert work.passed == passed
-    assert work.profile_errors == [0] * drops.shape[1]
+    assert work.chain.passed == passed
+    assert work.calls.profile_errors == [0] * drops.shape[1]
     # time passes only in filters, so that the three accounts are known to the nanosecond
     cost = watched.costs_ns
-    assert work.busy_ns == [cost[k] * count for k, count in enumerate(work.evaluated)]
-    assert work.profile_busy_ns == [cost[k] * count for k, count in enumerate(work.profiled)]
-    assert work.total_ns == watched.now_ns
-    assert work.profiling_ns == sum(work.profile_busy_ns)
-    assert work.reoptimizing_ns == 0
+    assert work.calls.busy_ns == [cost[k] * count for k, count in enumerate(work.chain.evaluated)]
+    assert work.calls.profile_busy_ns == [cost[k] * count for k, count in enumerate(work.chain.profiled)]
+    assert work.times.total_ns == watched.now_ns
+    assert work.times.profiling_ns == sum(work.calls.profile_busy_ns)
+    assert work.times.reoptimizing_ns == 0
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -91,9 +94,8 @@ def test_the_report_shows_what_the_predicates_counted(name: str, rows: int) -> N
         counting("even", lambda x: x % 2 == 0),
         counting("small", lambda x: x < rows // 10),
         counting("third", lambda x: x % 3 == 0),
-        policy=name,
+        policy=tw.policy(name, **({"p": 0.1} if "p" in setting_names(name) else {})),
         seed=4,
-        p=0.1 if "p" in takes(name) else None,
     )
     column = pa.array(range(rows))
     kept = sum(b.num_rows for b in keep.over(pa.table({f"x_{label}": column for label in calls})))
@@ -105,7 +107,7 @@ def test_the_report_shows_what_the_predicates_counted(name: str, rows: int) -> N
     assert section.evaluations_of_all == 3 * rows
     if POLICIES[name].defaults is None:
         assert all(p.profiled == 0 for p in section.predicates)
-        assert section.profile_tuples == 0
+        assert section.chain.profile_tuples == 0
 
 
 class Thoughtful(Scripted):
@@ -134,12 +136,20 @@ def test_a_policy_sees_all_work_once_without_its_own_time(p: float, slice_rows: 
     loop.process(watched.batch(range(100)))
     loop.process(watched.batch(range(100, 200)))
     work = loop.take_work()
-    for name in ("evaluated", "passed", "busy_ns"):
-        assert sum(getattr(seen, name) for seen in policy.shown).tolist() == getattr(work, name)
-    assert sum(len(seen.profile) for seen in policy.shown) == work.profile_tuples == (p and drops.any(axis=1).sum())
-    assert work.reoptimizing_ns == 1_000_000 * len(policy.shown)
-    assert work.profiling_ns == sum(work.profile_busy_ns)
-    assert work.total_ns == watched.now_ns == sum(work.busy_ns) + work.profiling_ns + work.reoptimizing_ns
+    for name, counted in (
+        ("evaluated", work.chain.evaluated), ("passed", work.chain.passed), ("busy_ns", work.calls.busy_ns)
+    ):  # fmt: skip
+        assert sum(getattr(seen, name) for seen in policy.shown).tolist() == counted
+    assert (
+        sum(len(seen.profile) for seen in policy.shown) == work.chain.profile_tuples == (p and drops.any(axis=1).sum())
+    )
+    assert work.times.reoptimizing_ns == 1_000_000 * len(policy.shown)
+    assert work.times.profiling_ns == sum(work.calls.profile_busy_ns)
+    assert (
+        work.times.total_ns
+        == watched.now_ns
+        == sum(work.calls.busy_ns) + work.times.profiling_ns + work.times.reoptimizing_ns
+    )
 
 
 def test_work_is_taken_once() -> None:
@@ -147,8 +157,9 @@ def test_work_is_taken_once() -> None:
     rng = np.random.default_rng(1)
     loop = FilterLoop(watched.chain, make_policy("static", watched.pipeline, None, rng), rng)
     loop.process(watched.batch([0, 1]))
-    assert loop.take_work().rows == 2
-    assert loop.take_work() == Work.none(1)
+    assert loop.take_work().chain.rows == 2
+    idle = loop.take_work()
+    assert (idle.chain, idle.times, idle.in_force.rows, idle.switches) == (ChainCounts.none(1), TimeCounts(), 0, [])
     loop.process(watched.batch([0]))
-    assert loop.take_work().rows == 1
+    assert loop.take_work().chain.rows == 1
     assert loop.rows_seen == 3

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thalweg as tw
-from thalweg.adapt import POLICIES, takes
+from thalweg.adapt import POLICIES, setting_names
 
 
 def rows(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
@@ -83,7 +83,9 @@ def test_long_strings_and_binary() -> None:
 def test_batches_of_one_row() -> None:
     batches = [pa.record_batch({"x": [i]}) for i in range(300)]
     keep = tw.filters(
-        tw.predicate(lambda x: x % 2, "x", name="odd"), tw.predicate(lambda x: x % 3, "x", name="thirds"), p=1.0
+        tw.predicate(lambda x: x % 2, "x", name="odd"),
+        tw.predicate(lambda x: x % 3, "x", name="thirds"),
+        policy="a-greedy(p=1.0)",
     )
     assert [r["x"] for r in rows(keep.over(batches))] == [i for i in range(300) if i % 2 and i % 3]
 
@@ -157,8 +159,7 @@ def test_a_predicate_that_changes_its_input_affects_no_other(kind: str, policy: 
         tw.predicate(rude, "v", name="first"),
         tw.predicate(looks, "v"),
         tw.predicate(rude, "v", name="again"),
-        policy=policy,
-        p=1.0 if policy == "a-greedy" else None,
+        policy="a-greedy(p=1.0)" if policy == "a-greedy" else policy,
         slice_rows=7,
     )
     expected = [row for row in before if len(row["v"]) != 1]
@@ -259,8 +260,7 @@ def test_any_types_slices_and_policy_against_brute_force(
     data, asked, after = case
     keep = tw.filters(
         *(tw.predicate(FUNCTIONS[name], c, name=name, after=after.get(name, ())) for name, c in asked),
-        policy=policy,
-        p=1.0 if "p" in takes(policy) else None,
+        policy=tw.policy(policy, **({"p": 1.0} if "p" in setting_names(policy) else {})),
         slice_rows=slice_rows,
         seed=seed,
         on_error="dead-letter",

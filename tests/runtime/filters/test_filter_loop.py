@@ -153,8 +153,8 @@ def test_times_are_not_negative_when_a_predicate_fails_half_way() -> None:
     with pytest.raises(tw.PredicateError):
         loop.process(watched.batch([*range(600), 10**6]))  # no such row in the table
     work = loop.take_work()
-    assert work.profiling_ns > 0
-    assert work.total_ns - work.profiling_ns - work.reoptimizing_ns >= 0
+    assert work.times.profiling_ns > 0
+    assert work.times.total_ns - work.times.profiling_ns - work.times.reoptimizing_ns >= 0
 
 
 def test_a_call_that_raised_in_profiling_has_no_cost() -> None:
@@ -178,7 +178,7 @@ def test_a_call_that_raised_in_profiling_has_no_cost() -> None:
     loop = FilterLoop(FilterChain(plan, lambda: now), policy, np.random.default_rng(1), slice_rows=16)
     for rows in (16, 4) * 10:  # odd rows hold what cannot be parsed, and are dropped before anybody tries
         loop.process(pa.RecordBatch.from_pydict({"x": range(rows), "s": ["7", "?"] * (rows // 2)}))
-    assert loop.work.profile_errors[1] == 10 * 8 + 10 * 2
+    assert loop.work.calls.profile_errors[1] == 10 * 8 + 10 * 2
     assert loop.cost_ns() == pytest.approx([16_000, 1_024_000], rel=0.02)
 
 

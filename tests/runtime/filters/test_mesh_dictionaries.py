@@ -47,7 +47,7 @@ def test_a_predicate_reads_dictionaries_with_more_values_than_their_indices_addr
         lambda c: pa.array([text.endswith("7") for text in c.to_pylist()]), "c", vectorized=True, name="7"
     )
     rule = tw.predicate(lambda v: v, "r0", name="rule", vectorized=True)
-    keep = tw.filters(reads, rule, policy="a-greedy", p=0.5, seed=1)
+    keep = tw.filters(reads, rule, policy="a-greedy(p=0.5)", seed=1)
     expected = sum(
         text.endswith("7") and passed
         for batch in rows

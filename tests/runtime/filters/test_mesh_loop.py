@@ -128,12 +128,16 @@ def test_any_schedule_of_meshes_gives_the_same_answer(case: Outcomes, data: st.D
     assert_true_tuples(run)
     assert sum(run.policy.counted) + run.chain.unrouted == len(got), "every row is classified once or in one order"
     work = loop.work
-    assert (work.rows, work.kept, work.failed) == (len(got), got.count(True), sum(isinstance(f, list) for f in got))
+    assert (work.chain.rows, work.chain.kept, work.calls.failed) == (
+        len(got),
+        got.count(True),
+        sum(isinstance(f, list) for f in got),
+    )
     for k in range(len(case.pipeline)):
         if case.counts_itself(k):
             working = sum((called, row) not in run.chain.learned for called, row in case.seen if called == k)
-            assert work.evaluated[k] == working
-            assert work.passed[k] == sum(
+            assert work.chain.evaluated[k] == working
+            assert work.chain.passed[k] == sum(
                 (k, row) in case.seen - run.chain.learned and not case.drops(row, k) for row in range(len(got))
             )
     static = run.static()
@@ -195,13 +199,13 @@ def test_a_mesh_in_force_counts_by_route(case: Outcomes, data: st.DataObject) ->
         loop.process(batch)
     rows = classified(len(case.table), run.seed).to_pylist()
     route = [mesh.tree.route_of(row) for row in rows]
-    routed = loop.work.routes
+    routed = loop.ledger.on_routes
     assert routed is not None
     assert routed.version == mesh.version
-    assert routed.rows == [route.count(r) for r in range(len(mesh.routes))]
+    assert routed.rows.tolist() == [route.count(r) for r in range(len(mesh.routes))]
     for k in range(len(case.pipeline)):
-        assert sum(counts[k] for counts in routed.evaluated) == loop.work.evaluated[k]
-        assert sum(counts[k] for counts in routed.passed) == loop.work.passed[k]
+        assert sum(counts[k] for counts in routed.evaluated) == loop.work.chain.evaluated[k]
+        assert sum(counts[k] for counts in routed.passed) == loop.work.chain.passed[k]
         if not case.counts_itself(k):
             continue
         for r, counts in enumerate(routed.evaluated):
@@ -210,9 +214,11 @@ def test_a_mesh_in_force_counts_by_route(case: Outcomes, data: st.DataObject) ->
     observed = [seen.routes for seen in run.policy.seen]
     assert all(counts is not None and counts.version == mesh.version for counts in observed)
     taken = loop.take_work().routes
-    assert taken == routed
-    assert loop.work.routes is not None
-    assert sum(loop.work.routes.rows) == 0, "taken work begins again at zero"
+    assert taken is not None
+    assert (taken.version, taken.rows) == (routed.version, routed.rows.tolist())
+    assert taken.evaluated == routed.evaluated.sum(axis=1).tolist()
+    assert loop.ledger.on_routes is not None
+    assert loop.ledger.on_routes.rows.sum() == 0, "taken work begins again at zero"
 
 
 @pytest.mark.parametrize(("least", "rows"), [(3, [97, 3]), (4, [100, 0])])
@@ -224,8 +230,9 @@ def test_a_route_of_few_rows_is_not_worth_a_ruster(least: int, rows: list[int]) 
     loop = FilterLoop(LearningChain(case), policy, np.random.default_rng(1))
     loop.restore(policy.snapshot())
     assert loop.process(classified(100, 1)).all()
-    assert loop.work.routes is not None
-    assert loop.work.routes.rows == rows
+    taken = loop.take_work().routes
+    assert taken is not None
+    assert taken.rows == rows
 
 
 def test_rows_sampled_under_a_mesh_wait_with_their_own_routes() -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.plan.native_texts import native
 from thalweg.cost import order_cost
-from thalweg.events import JsonLines
+from thalweg.events import JsonLines, Origin
 from thalweg.plan import FilterPlan, NativePlan
-from thalweg.runtime.filters.native_order import CALM, EVERY, REMEMBERED, NativeOrder, NativeRun
+from thalweg.runtime.filters.native_order import CALM, EVERY, REMEMBERED, NativeOrder
 
 
 def natives(*texts: str, after: dict[int, str] | None = None) -> NativePlan:
@@ -114,9 +114,9 @@ def test_rows_are_sampled_only_where_two_could_change_places(
 def test_a_record_is_recalled_once_by_the_same_expressions(tmp_path: Path) -> None:
     plan = natives(REGEX, JSON, ">(size, 1)", after={1: "a"})
     order = NativeOrder(plan)
-    of = NativeRun("r", "batch", None, "a-greedy", ("f",))
-    record = order.record(order.decide(True), {0: 5.0, 0b01: 60.0, 0b10: 35.0}, of)
-    assert (record.tested, record.passed) == ((100, 40, 0), (40, 5, 0))
+    origin = Origin("r", "batch", policy="a-greedy")
+    record = order.record(origin, ("f",), order.decide(True), {0: 5.0, 0b01: 60.0, 0b10: 35.0})
+    assert (record.counts.tested, record.counts.passed) == ([100, 40, 0], [40, 5, 0])
     assert record.order == ("c", "a", "b")
     path = tmp_path / "events.jsonl"
     JsonLines(path).write(record)
@@ -135,7 +135,8 @@ def test_a_micro_batch_that_was_run_again_is_recalled_once(tmp_path: Path) -> No
     order = NativeOrder(natives(REGEX, JSON))
     decided, file = order.decide(True), JsonLines(tmp_path / "events.jsonl")
     for start, batch, rows in (("first", 0, 10.0), ("first", 1, 20.0), ("again", 1, 30.0)):
-        file.write(order.record(decided, {1: rows}, NativeRun("r", "stream", batch, "auto", (), "query", start)))
+        origin = Origin("r", "stream", batch, policy="auto", query="query", start=start)
+        file.write(order.record(origin, (), decided, {1: rows}))
     later = NativeOrder(natives(REGEX, JSON))
     later.recall(file.path)
     assert later._weights == {1: 40.0}

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.plan.pipelines import pipelines
 from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import POLICIES, ProfileSettings, check_policy, make_policy, takes
+from thalweg.adapt import POLICIES, ProfileSettings, make_policy, setting_names
 from thalweg.plan import Pipeline
 from thalweg.runtime.filters.filter_loop import TOGETHER, FilterLoop
 
@@ -34,7 +35,9 @@ def run(
     if name == "scripted":
         policy: Any = Scripted(pipeline, seed=1, p=p, restless=0.5)
     else:
-        profile = check_policy(name, **({"p": p, "profile_window": 60, "alpha": 0.9} if "p" in takes(name) else {}))
+        profile = tw.policy(
+            name, **({"p": p, "profile_window": 60, "alpha": 0.9} if "p" in setting_names(name) else {})
+        ).settings
         policy = make_policy(name, pipeline, profile, rng)
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(seed), slice_rows=slice_rows)
     for part in np.array_split(np.arange(rows), 3):
@@ -83,7 +86,7 @@ def test_a_greedy_and_independent_evaluate_all_behind_the_drop(
     for row, (order, at, profiled) in by_row(watched).items():
         expected = [] if at == n else allowed(pipeline, watched.drops[row], order, at, list(range(n)))
         assert profiled == expected
-    assert loop.work.profile_tuples == int(watched.drops.any(axis=1).sum())
+    assert loop.work.chain.profile_tuples == int(watched.drops.any(axis=1).sum())
 
 
 @cases
@@ -125,7 +128,7 @@ def test_sweep_evaluates_its_position_on_rows_dropped_before() -> None:
 def test_the_others_evaluate_nothing(name: str, pipeline: Pipeline, rows: int, seed: int, slice_rows: int) -> None:
     watched, loop = run(name, pipeline, rows, seed, slice_rows)
     assert all(call.work for call in watched.calls)
-    assert loop.work.profile_tuples == sum(loop.work.profiled) == loop.work.profiling_ns == 0
+    assert loop.work.chain.profile_tuples == sum(loop.work.chain.profiled) == loop.work.times.profiling_ns == 0
 
 
 @pytest.mark.parametrize("name", [*POLICIES, "scripted"])
@@ -150,7 +153,7 @@ def test_each_dropped_row_is_sampled_by_its_own_random_number(slice_rows: int, p
     watched, loop = run("a-greedy", pipeline, 3000, seed=3, slice_rows=slice_rows, p=p)
     dropped = np.flatnonzero(watched.drops.any(axis=1))
     sample = dropped[np.random.default_rng(3).random(len(dropped)) < p]
-    shown = sample[: loop.work.profile_tuples]
+    shown = sample[: loop.work.chain.profile_tuples]
     assert len(sample) - len(shown) < max(1, slice_rows // TOGETHER)  # the rest waits for company
     calls_by_row = by_row(watched)
     assert {row for row, (_, _, seen) in calls_by_row.items() if seen} == {
@@ -164,12 +167,12 @@ def test_the_first_few_sampled_rows_do_not_wait() -> None:
     policy = make_policy("a-greedy", pipeline, ProfileSettings(p=1.0), np.random.default_rng(1))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=1024)
     loop.process(watched.batch(range(7)))
-    assert loop.work.profile_tuples == 0
+    assert loop.work.chain.profile_tuples == 0
     loop.process(watched.batch(range(7, 8)))
-    assert loop.work.profile_tuples == 8
+    assert loop.work.chain.profile_tuples == 8
 
 
 def test_one_filter_alone_is_never_profiled() -> None:
     watched, loop = run("a-greedy", Pipeline(("a",)), 500, seed=1, slice_rows=1, p=1.0)
     assert all(call.work for call in watched.calls)
-    assert loop.work.profile_tuples == loop.work.profiling_ns == 0
+    assert loop.work.chain.profile_tuples == loop.work.times.profiling_ns == 0

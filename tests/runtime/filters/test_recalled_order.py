@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 import thalweg as tw
 from tests.kernels.watched import Watched
 from tests.report.test_report import observed
-from thalweg.adapt import POLICIES, check_policy, make_policy
-from thalweg.events import read, to_json
+from thalweg.adapt import POLICIES, make_policy
+from thalweg.events import Observed, read, to_json
 from thalweg.plan import Pipeline
 from thalweg.runtime.filters import recalled_order as module
 from thalweg.runtime.filters.filter_loop import FilterLoop
@@ -66,8 +66,8 @@ class Calls:
 
     def filters(self, path: Path | None, policy: str = "a-greedy", **settings: Any) -> tw.Filters:
         chosen = [self.multiple(2, "even"), self.multiple(3, "third"), self.multiple(50, "rare")]
-        given = {"p": 0.5} if policy == "a-greedy" else {}
-        return tw.filters(*chosen, policy=policy, events=path, seed=1, slice_rows=SLICE, **{**given, **settings})
+        given = tw.policy(policy, p=0.5) if policy == "a-greedy" else policy
+        return tw.filters(*chosen, policy=given, events=path, seed=1, slice_rows=SLICE, **settings)
 
 
 def run(keep: tw.Filters) -> list[int]:
@@ -91,7 +91,7 @@ def test_a_second_run_starts_in_the_learned_order(again: str, tmp_path: Path) ->
         keep = calls.filters(tmp_path / "events.jsonl")
     elif again != "the same filter set":
         chosen = [calls.multiple(3, "third"), calls.multiple(50, "rare"), calls.multiple(2, "even")]
-        keep = tw.filters(*chosen, policy="a-greedy", p=0.5, events=tmp_path / "events.jsonl", seed=1, slice_rows=SLICE)
+        keep = tw.filters(*chosen, policy="a-greedy(p=0.5)", events=tmp_path / "events.jsonl", seed=1, slice_rows=SLICE)
     assert run(keep) == ANSWER
     assert first_call(calls) == ("rare", SLICE)
     assert keep.report().sections[-1].switch_count == 0
@@ -158,7 +158,7 @@ def test_costs_are_those_of_the_earlier_run_at_first(tmp_path: Path) -> None:
     for policy in POLICIES:
         watched = Watched(np.zeros((4, 2), bool), pipeline)
         rng = np.random.default_rng(1)
-        loop = FilterLoop(watched.chain, make_policy(policy, pipeline, check_policy(policy), rng), rng)
+        loop = FilterLoop(watched.chain, make_policy(policy, pipeline, tw.policy(policy).settings, rng), rng)
         loop.recall(found)
         assert loop.cost_ns() == [9.5, 250.0]
         assert [cost.fixed_ns for cost in loop.costs] == [4000.0, 0.0]
@@ -167,7 +167,7 @@ def test_costs_are_those_of_the_earlier_run_at_first(tmp_path: Path) -> None:
 
 def test_records_tell_what_a_call_costs_besides(tmp_path: Path) -> None:
     run(Calls().filters(tmp_path / "events.jsonl"))
-    fixed = [record.fixed_ns for record in read(tmp_path / "events.jsonl") if hasattr(record, "fixed_ns")]
+    fixed = [record.calls.fixed_ns for record in read(tmp_path / "events.jsonl") if isinstance(record, Observed)]
     assert all(len(each) == 3 for each in fixed)
     assert any(value is not None for each in fixed for value in each)
 
@@ -180,7 +180,7 @@ def test_a_policy_that_begins_elsewhere_works_as_ever(policy: str, data: st.Data
     order = data.draw(st.sampled_from([(0, 1, 2), (0, 2, 1), (1, 0, 2)]))
     drops = np.array(data.draw(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=60)))
     watched, rng = Watched(drops, pipeline), np.random.default_rng(1)
-    loop = FilterLoop(watched.chain, make_policy(policy, pipeline, check_policy(policy), rng), rng, slice_rows=7)
+    loop = FilterLoop(watched.chain, make_policy(policy, pipeline, tw.policy(policy).settings, rng), rng, slice_rows=7)
     loop.recall(RecalledOrder(order, (3.0, None, 5.0), (None, None, None)))
     keep = loop.process(watched.batch(range(len(drops))))
     assert keep.tolist() == (~drops.any(axis=1)).tolist()
@@ -188,8 +188,10 @@ def test_a_policy_that_begins_elsewhere_works_as_ever(policy: str, data: st.Data
     assert all(pipeline.respects(order) for _, order in watched.passes)
 
 
-def damaged(line: str, **changes: Any) -> str:
-    return json.dumps({**json.loads(line), **changes})
+def damaged(line: str, part: str = "", **changes: Any) -> str:
+    """The line with other values, of a part or of the record itself."""
+    values = json.loads(line)
+    return json.dumps(values | ({part: values[part] | changes} if part else changes))
 
 
 GOOD = to_json(observed())
@@ -199,12 +201,12 @@ HOSTILE = {
     "no utf-8": GOOD.encode().replace(b'"w"', b'"\xff"').replace(b'"order": ["b", "a"]', b'"order": ["b", "\xff"]'),
     "an order that is none": damaged(GOOD, order=["b", "b"]).encode(),
     "an order of others": damaged(GOOD, order=["b", "z"]).encode(),
-    "too few costs": damaged(GOOD, cost_ns=[1.0]).encode(),
-    "costs that are text": damaged(GOOD, cost_ns=["1", "2"]).encode(),
+    "too few costs": damaged(GOOD, "calls", cost_ns=[1.0]).encode(),
+    "costs that are text": damaged(GOOD, "calls", cost_ns=["1", "2"]).encode(),
     "nested": b'{"event": "observed", "a": "b", "x": ' + b"[" * 100_000,
     "another event": damaged(GOOD, event="switched").encode(),
     "a list": b'["observed", "a", "b"]',
-    "no rows": damaged(GOOD, rows=0).encode(),
+    "no rows": damaged(GOOD, "chain", rows=0).encode(),
     "cut off": GOOD.encode()[:-40],
 }
 
@@ -221,7 +223,7 @@ def test_a_damaged_file_fails_nothing(what: str, tmp_path: Path) -> None:
 
 def test_costs_that_no_predicate_can_have_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    path.write_text(damaged(GOOD, cost_ns=[0, 1e300], fixed_ns=[1e300, 0]))
+    path.write_text(damaged(GOOD, "calls", cost_ns=[0, 1e300], fixed_ns=[1e300, 0]))
     assert recalled(path, Pipeline(("a", "b"))) == RecalledOrder((1, 0), (None, None), (None, 0.0))
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import POLICIES, takes
+from thalweg.adapt import POLICIES, setting_names
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.filter_loop import FilterLoop
@@ -105,8 +105,8 @@ def test_a_chain_that_switches_at_random_keeps_the_right_rows(
     for batch in cut_into_batches(rows, data.draw(st.sets(st.integers(0, 60), max_size=5))):
         kept += loop.process(batch.select(list(plan.columns))).tolist()
     assert kept == [all(means(row) for _, means in chosen) for row in rows]
-    assert loop.work.rows == len(rows)
-    assert loop.work.kept == sum(kept)
+    assert loop.work.chain.rows == len(rows)
+    assert loop.work.chain.kept == sum(kept)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -121,10 +121,8 @@ def test_a_chain_that_switches_at_random_keeps_the_right_rows(
 def test_every_policy_keeps_them_with_all_their_columns(
     policy: str, rows: list[dict[str, Any]], chosen: list[tuple[Any, Any]], slice_rows: int, seed: int, cuts: set[int]
 ) -> None:
-    profiling = "p" in takes(policy)
-    keep = tw.filters(
-        *(p for p, _ in chosen), policy=policy, p=1.0 if profiling else None, slice_rows=slice_rows, seed=seed
-    )
+    settings = {"p": 1.0} if "p" in setting_names(policy) else {}
+    keep = tw.filters(*(p for p, _ in chosen), policy=tw.policy(policy, **settings), slice_rows=slice_rows, seed=seed)
     out = [row for batch in keep.over(cut_into_batches(rows, cuts)) for row in batch.to_pylist()]
     assert out == [row for row in rows if all(means(row) for _, means in chosen)]
 
@@ -188,8 +186,7 @@ def test_batches_may_differ_in_how_they_hold_a_column(policy: str, batches: list
         tw.predicate(lambda v: False, "v", name="never"),
         tw.predicate(lambda v: True, "v", name="always"),
         tw.predicate(lambda v: pc.is_valid(v), "v", name="valid", vectorized=True),
-        policy=policy,
-        p=1.0 if policy == "a-greedy" else None,
+        policy="a-greedy(p=1.0)" if policy == "a-greedy" else policy,
         slice_rows=200,
     )
     data = [

@@ -162,8 +162,7 @@ def test_a_limit_swallowed_while_profiling_is_only_counted() -> None:
     keep = tw.filters(
         tw.predicate(lambda i: i < 0, "id", name="drops_all"),
         tw.predicate(swallows_it, "id"),
-        policy="local-swaps",
-        p=1.0,
+        policy="local-swaps(p=1.0)",
         time_limit=0.1,
         slice_rows=1,
     )
@@ -183,8 +182,7 @@ def test_a_hang_in_profiling_fails_nothing() -> None:
     keep = tw.filters(
         tw.predicate(lambda i: i < 0, "id", name="drops_all"),
         tw.predicate(lambda i: slept(0.4), "id", name="slow"),
-        policy="local-swaps",
-        p=1.0,
+        policy="local-swaps(p=1.0)",
         time_limit=0.1,
         slice_rows=1,
     )

@@ -76,12 +76,12 @@ def test_trials_and_switches_respect_guards_and_show_rows_once(
         for guard in pipeline.guards[call.filter]:
             assert not watched.drops[list(call.rows), guard].any()
     work = loop.work
-    assert work.rows == 200
-    assert work.evaluated == watched.evaluated(work=True)
-    assert work.profiled == watched.evaluated(work=False)
-    assert work.total_ns == watched.now_ns
-    assert 0 <= work.trial_loss_ns <= work.trial_ns <= work.total_ns
-    assert work.trials <= work.trial_rows <= work.rows
+    assert work.chain.rows == 200
+    assert work.chain.evaluated == watched.evaluated(work=True)
+    assert work.chain.profiled == watched.evaluated(work=False)
+    assert work.times.total_ns == watched.now_ns
+    assert 0 <= work.trials.loss_ns <= work.trials.ns <= work.times.total_ns
+    assert work.trials.trials <= work.trials.rows <= work.chain.rows
 
 
 @pytest.mark.parametrize("lasting", [False, True])
@@ -135,12 +135,12 @@ def test_the_loss_of_a_trial_is_the_time_it_took_longer(expected_ns: float, lost
     loop.process(watched.batch(range(60)))
     work = loop.work
     assert [order for _, order in watched.passes] == [(0, 1), (0, 1), (1, 0), (0, 1), (0, 1), (0, 1)]
-    assert (work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns) == (1, 10, 10 * 105, lost)
+    assert (work.trials.trials, work.trials.rows, work.trials.ns, work.trials.loss_ns) == (1, 10, 10 * 105, lost)
     (tried,) = [seen for seen in policy.shown if seen.trial_ns]
     assert (tried.trial_ns, tried.trial_loss_ns) == (10 * 105, lost)
     # what the order in force does is not seen in a trial, but what its calls cost is
     assert tried.evaluated.tolist() == tried.passed.tolist() == [0, 0]
-    assert (work.rows_in_force, work.evaluated_in_force) == (50, [50, 0])
+    assert (work.in_force.rows, work.in_force.evaluated) == (50, [50, 0])
     assert loop.costs[1].known
     assert work.switches == []
 
@@ -151,8 +151,8 @@ def test_a_trial_is_limited_by_request_slice_and_batch(rows: int, slice_rows: in
     policy = TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0))
     loop = FilterLoop(watched.chain, policy, np.random.default_rng(1), slice_rows=slice_rows)
     loop.process(watched.batch(range(40)))
-    assert loop.work.trial_rows == took
-    assert loop.work.rows == 40
+    assert loop.work.trials.rows == took
+    assert loop.work.chain.rows == 40
 
 
 @pytest.mark.parametrize("rows", [41, 500])
@@ -160,6 +160,6 @@ def test_a_trial_with_too_few_rows_runs_on_the_next_batch(rows: int) -> None:
     watched = Watched(np.tile([True, False], (40, 1)), Pipeline(("a", "b")))
     loop = FilterLoop(watched.chain, TriesOnce(watched.pipeline, Trial((1, 0), rows, 1, 1.0)), np.random.default_rng(1))
     loop.process(watched.batch(range(40)))
-    assert (loop.work.trials, loop.work.rows) == (0, 40)
+    assert (loop.work.trials.trials, loop.work.chain.rows) == (0, 40)
     loop.process(watched.batch(range(40)))
-    assert (loop.work.trials, loop.work.trial_rows, loop.work.rows) == (1, 40, 80)
+    assert (loop.work.trials.trials, loop.work.trials.rows, loop.work.chain.rows) == (1, 40, 80)

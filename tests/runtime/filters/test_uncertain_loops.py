@@ -11,10 +11,11 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+import thalweg as tw
 from tests.long_run import examples
 from tests.runtime.filters.outcomes import Outcomes, outcomes
 from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import Observation, Verdict, check_policy, eddy_cbr, make_policy
+from thalweg.adapt import Observation, Verdict, eddy_cbr, make_policy
 from thalweg.kernels import FilterChain
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, RouteTree
@@ -60,8 +61,8 @@ def outcome(case: Outcomes, policy: Any, seed: int, slice_rows: int | None) -> l
             assert fates[failure.row] is False, "a row that fails does not pass"
             fates[failure.row] = list(failure.raised)
         found += fates
-    assert loop.work.rows == len(case.table)
-    assert sum(loop.work.profile_errors) <= sum(loop.work.profiled)
+    assert loop.work.chain.rows == len(case.table)
+    assert sum(loop.work.calls.profile_errors) <= sum(loop.work.chain.profiled)
     return found
 
 
@@ -81,7 +82,7 @@ def test_meshes_with_open_sets_answer_as_brute_force(case: Outcomes, seed: int, 
     batch=st.sampled_from([1, 2, 100]), rows=st.sampled_from([None, 1, 7]),
 )  # fmt: skip
 def test_eddies_answer_as_brute_force(case: Outcomes, seed: int, policy: str, batch: int, rows: int | None) -> None:
-    settings, rng = check_policy(policy, eddy_batch=batch), np.random.default_rng(seed)
+    settings, rng = tw.policy(policy, batch=batch).settings, np.random.default_rng(seed)
     with mock.patch.multiple(eddy_cbr, FIRST=1.0, TOGETHER=1):
         made = make_policy(policy, case.pipeline, settings, rng)
         found = outcome(case, made, seed, rows)

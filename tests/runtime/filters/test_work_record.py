@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.runtime.filters.scripted_meshes import ScriptedMeshes, classified
 from tests.runtime.filters.test_mesh_loop import LearningChain
 from thalweg.adapt import make_policy
 from thalweg.events import Observed, Record, Switched, VerdictGiven, from_json, to_json
+from thalweg.events.parts import TrialCounts
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, RouteTree
 from thalweg.plan import Pipeline
@@ -39,20 +41,24 @@ def records(loop: FilterLoop[pa.RecordBatch], watched: Watched) -> list[Record]:
 
 def test_the_record_is_the_work() -> None:
     watched, loop = restless_loop(100, slice_rows=10)
-    work = loop.work
+    work = copy.deepcopy(loop.work)
     *switches, seen = records(loop, watched)
     assert isinstance(seen, Observed)
-    assert (seen.run, seen.kind, seen.batch, seen.worker, seen.policy) == ("r", "stream", 3, "host/1", "scripted")
+    assert (seen.origin.run, seen.origin.kind, seen.origin.batch, seen.origin.worker, seen.origin.policy) == (
+        "r",
+        "stream",
+        3,
+        "host/1",
+        "scripted",
+    )
     assert seen.predicates == ("a", "b", "c")
     assert seen.order == tuple(PIPELINE.label(loop.order))
-    for name in ("evaluated", "passed", "busy_ns", "profiled", "profile_busy_ns", "profile_errors", "raised",
-                 "evaluated_in_force", "passed_in_force"):  # fmt: skip
-        assert list(getattr(seen, name)) == getattr(work, name)
-    for name in ("rows", "kept", "failed", "profile_tuples", "total_ns", "profiling_ns", "reoptimizing_ns"):
-        assert getattr(seen, name) == getattr(work, name)
-    assert seen.cost_ns == pytest.approx(loop.cost_ns(), abs=0.05)
-    assert seen.fixed_ns == pytest.approx([cost.fixed_ns for cost in loop.costs], abs=0.5)
-    assert (seen.switched, seen.rows_in_force) == (True, work.rows_in_force)
+    assert (seen.chain, seen.times, seen.in_force) == (work.chain, work.times, work.in_force)
+    for name in ("busy_ns", "profile_busy_ns", "profile_errors", "raised", "failed"):
+        assert getattr(seen.calls, name) == getattr(work.calls, name)
+    assert seen.calls.cost_ns == pytest.approx(loop.cost_ns(), abs=0.05)
+    assert seen.calls.fixed_ns == pytest.approx([cost.fixed_ns for cost in loop.costs], abs=0.5)
+    assert (seen.in_force.switched, seen.in_force.rows) == (True, work.in_force.rows)
     assert seen.omitted_switches == 0
     assert len(work.switches) > 3
     verdicts = [record for record in switches if isinstance(record, VerdictGiven)]
@@ -67,17 +73,18 @@ def test_the_record_is_the_work() -> None:
 def test_trials_and_why_an_order_is_kept_travel_with_the_work() -> None:
     watched, loop = restless_loop(20, slice_rows=10)
     work = loop.work
-    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 3, 4096, 2_100_000, 400_000
-    loop.policy.standing, work.compiling_ns = "nothing better found", 7
+    work.trials = TrialCounts(3, 4096, 2_100_000, 400_000)
+    loop.policy.standing, work.times.compiling_ns = "nothing better found", 7
     seen = records(loop, watched)[-1]
     assert isinstance(seen, Observed)
-    assert (seen.trials, seen.trial_rows, seen.trial_ns, seen.trial_loss_ns) == (3, 4096, 2_100_000, 400_000)
-    assert (seen.standing, seen.compiling_ns) == ("nothing better found", 7)
+    assert seen.trials == TrialCounts(3, 4096, 2_100_000, 400_000)
+    assert (seen.in_force.standing, seen.times.compiling_ns) == ("nothing better found", 7)
     assert from_json(to_json(seen)) == seen
     loop.policy.standing = ""
     (idle,) = records(loop, watched)
     assert isinstance(idle, Observed)
-    assert (idle.trials, idle.trial_loss_ns, idle.standing, idle.switched, idle.rows_in_force) == (0, 0, "", False, 0)
+    assert idle.trials == TrialCounts()
+    assert (idle.in_force.standing, idle.in_force.switched, idle.in_force.rows) == ("", False, 0)
 
 
 @pytest.mark.parametrize("restless", [0.0, 0.1, 1.0])
@@ -88,19 +95,19 @@ def test_work_of_the_order_in_force_counts_from_the_last_switch(restless: float)
     for start in range(0, 400, 80):
         before = len(watched.passes)
         loop.process(watched.batch(range(start, start + 80)))
-        work = loop.work
+        work = copy.deepcopy(loop.work)
         *_, seen = records(loop, watched)
         assert isinstance(seen, Observed)
         at = {switch.at for switch in work.switches}
         since = max(at, default=start)
         rows = [row for slice_, _ in watched.passes[before:] for row in slice_ if row >= since]
-        assert seen.rows_in_force == len(rows)
+        assert seen.in_force.rows == len(rows)
         alive = rows
         for k in (PIPELINE.names.index(name) for name in seen.order):
             left = [row for row in alive if not watched.drops[row, k]]
-            assert (seen.evaluated_in_force[k], seen.passed_in_force[k]) == (len(alive), len(left))
+            assert (seen.in_force.evaluated[k], seen.in_force.passed[k]) == (len(alive), len(left))
             alive = left
-        assert seen.switched == bool(at)
+        assert seen.in_force.switched == bool(at)
 
 
 def test_rows_of_a_trial_are_not_in_the_rates_in_force() -> None:
@@ -111,8 +118,8 @@ def test_rows_of_a_trial_are_not_in_the_rates_in_force() -> None:
     for start, order, trial in ((0, (0, 1, 2), False), (10, (1, 2, 0), True)):
         loop.ledger.count(watched.chain.run(columns.slice(start, 10), order), 10, order, trial=trial)
     work = loop.work
-    assert (work.rows, work.evaluated, work.passed) == (20, [20, 10, 10], [0, 10, 10])
-    assert (work.rows_in_force, work.evaluated_in_force, work.passed_in_force) == (10, [10, 0, 0], [0, 0, 0])
+    assert (work.chain.rows, work.chain.evaluated, work.chain.passed) == (20, [20, 10, 10], [0, 10, 10])
+    assert (work.in_force.rows, work.in_force.evaluated, work.in_force.passed) == (10, [10, 0, 0], [0, 0, 0])
 
 
 def test_every_record_survives_json() -> None:
@@ -134,8 +141,8 @@ def test_a_policy_that_thrashes_does_not_flood_the_driver() -> None:
 def test_work_is_taken_by_encoding_it() -> None:
     watched, loop = restless_loop(10, slice_rows=10)
     encode(loop, "w")
-    assert json.loads(encode(loop, "w"))["rows"] == 0
-    assert loop.work.rows == 0
+    assert "chain" not in json.loads(encode(loop, "w"))
+    assert loop.work.chain.rows == 0
     assert watched.calls
 
 
@@ -146,9 +153,9 @@ def test_an_unknown_cost_is_null() -> None:
     loop.process(watched.batch(range(20)))
     (seen,) = records(loop, watched)
     assert isinstance(seen, Observed)
-    assert seen.cost_ns == (round(loop.costs[0].per_row_ns, 1), None, None)
-    assert seen.cost_ns[0] is not None
-    assert 0 < seen.cost_ns[0] <= 1
+    assert seen.calls.cost_ns == [round(loop.costs[0].per_row_ns, 1), None, None]
+    assert seen.calls.cost_ns[0] is not None
+    assert 0 < seen.calls.cost_ns[0] <= 1
 
 
 def test_a_loop_that_begins_with_a_mesh_reports_it_once_per_start() -> None:
@@ -163,12 +170,12 @@ def test_a_loop_that_begins_with_a_mesh_reports_it_once_per_start() -> None:
     for start in ("1", "1", "2", "2"):
         loop.process(classified(40, 1))
         record = json.loads(encode(loop, "w", {"start": start}))
-        assert (record["mesh_version"], sum(record["route_rows"])) == (4, 40)
-        reported.append(record.get("mesh"))
+        assert (record["routes"]["version"], sum(record["routes"]["rows"])) == (4, 40)
+        reported.append(record["routes"].get("mesh"))
     assert reported[1::2] == [None, None]
     assert [json.loads(text) for text in reported[::2]] == [policy.mesh.to_dict()] * 2
     loop.redact = True
-    redacted = json.loads(encode(loop, "w", {"start": "3"}))["mesh"]
+    redacted = json.loads(encode(loop, "w", {"start": "3"}))["routes"]["mesh"]
     assert "9" not in redacted
     assert "threshold 1" in redacted
 
@@ -182,4 +189,4 @@ def test_a_mesh_of_a_verdict_is_not_reported_twice() -> None:
     record = json.loads(encode(loop, "w"))
     meshes = [json.loads(mesh[0]) for *_, mesh in [(*s[:4], s[4:]) for s in record["switches"]] if mesh]
     assert len(meshes) == 1, "the last one"
-    assert "mesh" not in record
+    assert "mesh" not in record.get("routes", {})

@@ -343,7 +343,7 @@ def test_one_hot_key() -> None:
     join = tw.join(on="a.k = b.k", window=10, time="t", lateness=0, max_matches=40)
     assert sum(batch.num_rows for batch in join.over(a=many, b=one)) == 40
     report = join.report()
-    assert report.sections[0].streams["b"].most_matches == 40
+    assert report.sections[0].streams["b"].matches.most_matches == 40
     sentence = "b: a row (k='hot') had 40 matches by its keys; the join fails if there are more than 40 (max_matches=)"
     assert sentence in " ".join(str(report).split())  # the report wraps long lines
     far = tw.join(on="a.k = b.k", window=10, time="t", lateness=0, max_matches=400)
@@ -360,7 +360,7 @@ def test_late_rows_are_counted_and_not_joined() -> None:
         times = {(row["a_t"], row["b_t"]) for batch in join.over(a=a, b=b) for row in batch.to_pylist()}
     assert times == {(x, y) for x in (100, 130, 120, 150) for y in (120, 131, 160)}
     counted = join.report().sections[0].streams
-    assert (counted["a"].rows, counted["a"].late, counted["b"].late) == (5, 1, 0)
+    assert (counted["a"].stream.rows, counted["a"].stream.late, counted["b"].stream.late) == (5, 1, 0)
     assert "a: 1 row late, by up to 1 tick of time, not joined" in str(join.report())
 
 
@@ -393,7 +393,7 @@ def test_a_batch_of_late_rows_only(kind: pa.DataType) -> None:
         made = list(join.over(a=[batch(100), batch(3, 4)], b=[batch(99), batch(101)]))
     out = [row for batch in made for row in batch.to_pylist()]
     assert sorted(row["event_time"] for row in out) == [100, 101]
-    assert join.report().sections[0].streams["a"].late == 2
+    assert join.report().sections[0].streams["a"].stream.late == 2
 
 
 def test_nulls_are_counted_and_not_joined() -> None:
@@ -401,7 +401,7 @@ def test_nulls_are_counted_and_not_joined() -> None:
     join = tw.join(on="a.k = b.k", window=10, time="t", lateness=0)
     assert sum(batch.num_rows for batch in join.over(a=a, b=ROWS)) == 1
     counted = join.report().sections[0].streams["a"]
-    assert (counted.rows, counted.no_time, counted.no_key) == (4, 2, 1)
+    assert (counted.stream.rows, counted.stream.no_time, counted.stream.no_key) == (4, 2, 1)
     text = str(join.report())
     assert "a: 2 rows without a time, not joined" in text
     assert "a: 1 row with a key that equals nothing, not joined" in text

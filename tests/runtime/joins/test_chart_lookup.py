@@ -43,8 +43,8 @@ def known(partners: float = 60, found: float = 0.02, **rates: float) -> dict[str
     return {**declared, "partners": {"a.k = b.k": (partners, None), "b.m = c.m": (found, None)}}
 
 
-def charted(**settings: Any) -> tw.Join:
-    return tw.join(ON, WINDOW, "t", select=["a.id", "b.id", "c.id"], policy="chart", **settings)
+def charted(policy: str = "chart", **settings: Any) -> tw.Join:
+    return tw.join(ON, WINDOW, "t", select=["a.id", "b.id", "c.id"], policy=policy, **settings)
 
 
 def run(j: tw.Join, **given: Any) -> list[tuple[Any, ...]]:
@@ -120,8 +120,8 @@ def test_records_say_when_the_rates_have_moved(tmp_path: Any) -> None:
     list(j.over(**batches(doubled)))
     records = [record for record in read(events) if isinstance(record, PlanObserved)]
     followed = j.report().sections[0].plans.chart
-    assert sum(record.moves for record in records) == followed.moves > 0
-    assert sum(record.rounds for record in records) == followed.rounds > 0
+    assert sum(record.chart.moves for record in records) == followed.moves > 0
+    assert sum(record.chart.rounds for record in records) == followed.rounds > 0
     assert all(len(record.rates) == 3 for record in records)
 
 
@@ -148,7 +148,6 @@ def test_nothing_is_searched_when_there_is_no_time(monkeypatch: pytest.MonkeyPat
     clock = itertools.count(step=10**12)
     monkeypatch.setattr(plan_watch, "thread_time_ns", lambda: next(clock))
     monkeypatch.setattr(plan_watch, "LOAN_NS", 10**10)
-    monkeypatch.setenv("THALWEG_CHART_PARTS", "1000")
     asked = []
     best_plan = plan_chart.best_plan
 
@@ -157,7 +156,7 @@ def test_nothing_is_searched_when_there_is_no_time(monkeypatch: pytest.MonkeyPat
         return best_plan(*given, **named)
 
     monkeypatch.setattr(plan_chart, "best_plan", counted)
-    j = charted(statistics=known())
+    j = charted("chart(parts=1000)", statistics=known())
     assert run(j) == by_duckdb()
     assert len(asked) == 1
 

@@ -69,7 +69,7 @@ def test_a_condition_on_one_stream_is_applied_before_storing() -> None:
     join = tw.join(on="a.k = b.k AND a.x < 3", window=5_000, time="t", max_matches=3)
     assert sum(batch.num_rows for batch in join.over(a=hot, b=hot)) == 3 * 2_000
     streams = join.report().sections[0].streams
-    assert (streams["a"].filtered, streams["a"].most_rows, streams["b"].filtered) == (1_997, 3, 0)
+    assert (streams["a"].stream.filtered, streams["a"].window.most_rows, streams["b"].stream.filtered) == (1_997, 3, 0)
     assert "a: 1,997 rows dropped by a condition on this stream" in str(join.report())
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from thalweg.adapt import Observation, Verdict, check_policy
+import thalweg as tw
+from thalweg.adapt import Observation, Verdict
 from thalweg.adapt.auto import BURST, CHEAP_ROWS, Auto, BudgetSettings
 from thalweg.adapt.policy import Costs
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
@@ -61,7 +62,7 @@ def star(policy: str = "auto", seed: int = 0, **settings: float) -> JoinLoop:
     binding = JoinBinding.of(JoinPlan.of(STAR, WINDOW - 1, "t", 0), schemas)
     clock = Clock()
     loop = JoinLoop(
-        binding, JoinOptions(policy, check_policy(policy, **settings), chain=priced_probes), clock,
+        binding, JoinOptions(policy, tw.policy(policy, **settings).settings, chain=priced_probes), clock,
         np.random.default_rng(seed),
     )  # fmt: skip
     assert list(loop.loops) == ["a", *SHARES]
@@ -113,7 +114,7 @@ def drive(
 
 def adapting_ns(loop: JoinLoop) -> int:
     works = [one.work for one in loop.loops.values()]
-    return sum(work.profiling_ns + work.reoptimizing_ns + work.trial_loss_ns for work in works)
+    return sum(work.times.profiling_ns + work.times.reoptimizing_ns + work.trials.loss_ns for work in works)
 
 
 def named(loop: JoinLoop, alias: str) -> list[str]:
@@ -147,7 +148,7 @@ def test_one_stream_with_tables_has_its_time_and_its_loan_once() -> None:
     plan = JoinPlan.of("a.k = d.k AND a.m = e.m", {"a": 5}, {"a": "t"}, {"a": 0})
     clock = Clock()
     loop = JoinLoop(
-        JoinBinding.of(plan, schemas), JoinOptions("auto", check_policy("auto"), chain=priced_probes), clock,
+        JoinBinding.of(plan, schemas), JoinOptions("auto", tw.policy("auto").settings, chain=priced_probes), clock,
         np.random.default_rng(1), tables,
     )  # fmt: skip
     priced(auto_of(loop, "a"), clock)
@@ -166,7 +167,7 @@ def test_slices_of_a_join_begin_longer_and_nothing_is_tried() -> None:
     loop = star()
     assert all(one.policy.wants().slice_rows == CHEAP_ROWS for one in loop.loops.values())
     drive(loop, 60_000)
-    assert all(one.work.trials == 0 for one in loop.loops.values())
+    assert all(one.work.trials.trials == 0 for one in loop.loops.values())
 
 
 def test_streams_follow_the_one_they_all_find() -> None:
@@ -176,7 +177,7 @@ def test_streams_follow_the_one_they_all_find() -> None:
         assert named(loop, alias)[:2] == ["a", "e"], "a comes first: it guards the others"
         work = loop.loops[alias].work
         assert any(f"rows of {alias} match rows of a" in switch.reason for switch in work.switches)
-        assert sum(work.profiled) == 0
+        assert sum(work.chain.profiled) == 0
 
 
 def test_when_the_data_moves_the_others_follow_too() -> None:
@@ -227,7 +228,7 @@ def test_a_stream_whose_hub_has_no_rows_learns_by_itself(monkeypatch: pytest.Mon
     t = np.full(BATCH, WINDOW - 1)
     for n in range(400):
         list(loop.process("b", pa.record_batch({"t": t, "kb": (n * BATCH + np.arange(BATCH)) % WINDOW})))
-    assert b.work.profile_tuples > 0
+    assert b.work.chain.profile_tuples > 0
     assert named(loop, "b")[:2] == ["a", "e"]
 
 
@@ -243,7 +244,7 @@ def test_a_follower_ignores_orders_its_trees_do_not_allow() -> None:
     graph = JoinPlan.of("a.k = d.k AND a.n = b.n AND b.j = d.j AND c.j = a.j", 9, "t", 0).graph
     chosen = (("a", (("d", "a"), ("b", "a"), ("c", "a"))), ("c", (("a", "c"), ("b", "a"), ("d", "b"))))
     trees = {root: graph.with_trees(chosen).tree(root) for root in ("a", "c")}
-    profile = check_policy("auto")
+    profile = tw.policy("auto").settings
     assert isinstance(profile, BudgetSettings)
     policies = {r: Auto(tree.pipeline(), profile, np.random.default_rng(0)) for r, tree in trees.items()}
     pool = JoinPool(trees, policies)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.adapt import check_policy
-from thalweg.events import JoinObserved, Record, Switched, VerdictGiven, from_json, to_json
+import thalweg as tw
+from thalweg.events import JoinObserved, Origin, Record, Switched, VerdictGiven, from_json, to_json
+from thalweg.events.parts import ChainCounts, InForceCounts, MatchCounts, StreamCounts, TrialCounts
 from thalweg.kernels.salt import NO_SALT
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.filters.work_record import MOST_SWITCHES, RecordOrigin
+from thalweg.runtime.filters.work_record import MOST_SWITCHES
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.joins.join_record import decode, encode, records_of, take_counters
+from thalweg.runtime.joins.join_record import counted_elsewhere, decode, encode, observed, records_of, take_counters
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 
@@ -30,7 +32,7 @@ def loop_that_worked(rounds: int = 6, policy: str = "a-greedy", slice_rows: int 
     ticks = iter(range(10**9))
     loop = JoinLoop(
         JoinBinding.of(plan, dict.fromkeys("abc", SCHEMA), NO_SALT),
-        JoinOptions(policy, check_policy(policy, p=0.5, profile_window=50, alpha=1.0, budget=None), slice_rows),
+        JoinOptions(policy, tw.policy(policy, p=0.5, profile_window=50, alpha=1.0).settings, slice_rows),
         lambda: next(ticks), np.random.default_rng(3),
     )  # fmt: skip
     for number, batch in _batches(rounds):
@@ -54,14 +56,14 @@ def _batches(rounds: int) -> Iterator[tuple[int, dict[str, pa.RecordBatch]]]:
 
 
 def by_stream(records: list[Record]) -> dict[str, JoinObserved]:
-    return {record.stream: record for record in records if isinstance(record, JoinObserved)}
+    return {record.alias: record for record in records if isinstance(record, JoinObserved)}
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 6])
 def test_the_text_says_what_the_records_say(rounds: int) -> None:
-    record_origin = RecordOrigin("r", 7, "bucket 3", "a-greedy")
-    records = records_of(take_counters(loop_that_worked(rounds, slice_rows=16)), record_origin, "stream")
-    text = encode(take_counters(loop_that_worked(rounds, slice_rows=16), {}), worker="bucket 3", task=None)
+    origin = Origin("r", "stream", 7, "bucket 3", "a-greedy")
+    records = records_of(take_counters(loop_that_worked(rounds, slice_rows=16)), origin)
+    text = encode(take_counters(loop_that_worked(rounds, slice_rows=16)), worker="bucket 3", task=None)
     assert decode(text, run="r", kind="stream", batch=7, policy="a-greedy", query_name=None) == records
     assert rounds < 6 or any(isinstance(record, VerdictGiven) for record in records)
 
@@ -70,59 +72,74 @@ def test_the_records_are_what_the_loop_counted() -> None:
     loop = loop_that_worked()
     held = {alias: (len(store), store.nbytes) for alias, store in loop.stores.items()}
     looked = {alias: chain.looked for alias, chain in loop.chains.items()}
-    counts, works = dict(loop.counts), {alias: one.work for alias, one in loop.loops.items()}
+    counts = copy.deepcopy(loop.counts)
+    works = {alias: copy.deepcopy(one.work) for alias, one in loop.loops.items()}
     text = encode(take_counters(loop), worker="bucket 3")
     seen = by_stream(decode(text, policy="a-greedy", run="r", kind="stream", batch=7))
     assert list(seen) == ["a", "b", "c"]
     for alias, record in seen.items():
-        assert (record.run, record.kind, record.batch, record.worker) == ("r", "stream", 7, "bucket 3")
-        assert (record.policy, record.others) == ("a-greedy", tuple("abc".replace(alias, "")))
-        assert (record.window_rows, record.window_bytes) == held[alias]
-        assert record.watermark == loop.watermarks.streams[alias]
-        for name in ("evaluated", "passed", "profiled", "evaluated_in_force", "passed_in_force"):
-            assert list(getattr(record, name)) == getattr(works[alias], name)
-        assert (record.kept, record.results) == (works[alias].kept, counts[alias].results)
-        assert (record.rows_in_force, record.switched) == (works[alias].rows_in_force, bool(works[alias].switches))
-        assert record.limit == loop.options.limits.max_matches
-        assert record.looked == looked[alias] + counts[alias].looked
-        assert record.total_ns == works[alias].total_ns + counts[alias].putting_ns
-    assert sum(record.results for record in seen.values()) > 0
-    assert min(sum(looked.values()), sum(count.looked for count in counts.values())) > 0
-    assert [(seen[s].rows, seen[s].late, seen[s].no_time, seen[s].no_key) for s in "ab"] == [
+        assert (record.origin.run, record.origin.kind, record.origin.batch, record.origin.worker) == (
+            "r",
+            "stream",
+            7,
+            "bucket 3",
+        )
+        assert (record.origin.policy, record.others) == ("a-greedy", tuple("abc".replace(alias, "")))
+        assert (record.window.rows, record.window.bytes) == held[alias]
+        assert record.window.watermark == loop.watermarks.streams[alias]
+        assert (record.probes, record.in_force) == (works[alias].chain, works[alias].in_force)
+        assert (record.probes.kept, record.matches.results) == (works[alias].chain.kept, counts[alias].matches.results)
+        assert (record.in_force.rows, record.in_force.switched) == (
+            works[alias].in_force.rows,
+            bool(works[alias].switches),
+        )
+        assert record.matches.limit == loop.options.limits.max_matches
+        assert record.matches.looked == looked[alias] + counts[alias].matches.looked
+        assert record.times.total_ns == works[alias].times.total_ns + counts[alias].times.total_ns
+    assert sum(record.matches.results for record in seen.values()) > 0
+    assert min(sum(looked.values()), sum(count.matches.looked for count in counts.values())) > 0
+    assert [
+        (seen[s].stream.rows, seen[s].stream.late, seen[s].stream.no_time, seen[s].stream.no_key) for s in "ab"
+    ] == [
         (1803, 1, 1, 1),  # three more: of time 0 after the watermark, of no key, of no time
         (1800, 0, 0, 0),
     ]
-    assert seen["a"].most_late == 79  # the round before went up to 79
-    assert seen["a"].most_matches > 0
-    assert seen["a"].hottest.startswith("k=")
+    assert seen["a"].stream.most_late == 79  # the round before went up to 79
+    assert seen["a"].matches.most_matches > 0
+    assert seen["a"].matches.hottest.startswith("k=")
 
 
 def test_what_is_told_is_told_once_but_for_what_is_so_far() -> None:
     loop = loop_that_worked()
     first = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0))
     again = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=1))
-    so_far = {"window_rows", "window_bytes", "watermark", "most_late", "most_rows", "most_bytes", "most_matches"}
-    so_far |= {"hottest", "limit", "order", "others", "run", "kind", "worker", "policy", "stream"}
     for alias, record in again.items():
-        for name in (f.name for f in fields(JoinObserved) if f.name != "batch"):
-            if name in so_far:
-                assert getattr(record, name) == getattr(first[alias], name), name
-            else:
-                value = getattr(record, name)
-                assert not (any(value) if isinstance(value, tuple) else value), name
+        before = first[alias]
+        nothing = JoinObserved(
+            Origin("r", "stream", 1, "w", "p"), alias, before.others, before.order,
+            stream=StreamCounts(tick_ns=before.stream.tick_ns),
+            matches=MatchCounts(
+                most_matches=before.matches.most_matches, hottest=before.matches.hottest, limit=before.matches.limit,
+                sampled=[0, 0], partners=[0, 0], partnered=[0, 0],
+            ),
+            window=replace(before.window, expired=0), probes=ChainCounts.none(2),
+            in_force=replace(InForceCounts.none(2), standing=before.in_force.standing),
+        )  # fmt: skip
+        assert before.window.rows > 0
+        assert record == nothing
 
 
 def test_trials_and_why_an_order_is_kept_travel_with_the_stream() -> None:
     loop = loop_that_worked()
     work = loop.loops["b"].work
-    work.trials, work.trial_rows, work.trial_ns, work.trial_loss_ns = 2, 64, 900, 5
+    work.trials = TrialCounts(2, 64, 900, 5)
     loop.loops["b"].policy.standing = "held back"
-    loop.counts["b"].compiling_ns, work.compiling_ns = 30, 4
+    loop.counts["b"].times.compiling_ns, work.times.compiling_ns = 30, 4
     seen = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0))
-    stream_b = seen["b"]
-    assert (stream_b.trials, stream_b.trial_rows, stream_b.trial_ns, stream_b.trial_loss_ns) == (2, 64, 900, 5)
-    assert (stream_b.standing, stream_b.compiling_ns) == ("held back", 34)
-    assert (seen["a"].trials, seen["a"].standing, seen["a"].compiling_ns) == (0, "", 0)
+    assert seen["b"].trials == TrialCounts(2, 64, 900, 5)
+    assert (seen["b"].in_force.standing, seen["b"].times.compiling_ns) == ("held back", 34)
+    assert seen["a"].trials == TrialCounts()
+    assert (seen["a"].in_force.standing, seen["a"].times.compiling_ns) == ("", 0)
 
 
 def test_who_did_it_for_whom_travels_along() -> None:
@@ -130,26 +147,34 @@ def test_who_did_it_for_whom_travels_along() -> None:
     text = encode(take_counters(loop_that_worked(slice_rows=16)), worker="bucket 3", task=task)
     assert json.loads(text)["task"] == [3, 17]  # distinguishes attempts of a task, before this is decoded
     for record in decode(text, policy="p", run="r", kind="stream", batch=None, query_name="orders"):
-        assert (record.query, record.start, record.batch) == ("q", "s", 12)
+        assert (record.origin.query, record.origin.start, record.origin.batch) == ("q", "s", 12)
         if isinstance(record, JoinObserved):
-            assert (record.query_name, record.worker) == ("orders", "bucket 3")
+            assert (record.origin.query_name, record.origin.worker) == ("orders", "bucket 3")
         else:
             assert isinstance(record, VerdictGiven | Switched)
-            assert record.worker in ("bucket 3 a", "bucket 3 b", "bucket 3 c")
-    assert {record.batch for record in decode(text, policy="p", run="r", kind="stream", batch=4)} == {4}
+            assert record.origin.worker in ("bucket 3 a", "bucket 3 b", "bucket 3 c")
+    assert {record.origin.batch for record in decode(text, policy="p", run="r", kind="stream", batch=4)} == {4}
 
 
-def test_what_only_a_carrier_knows_is_given_by_stream() -> None:
-    extras = {
-        "a": {"ahead": 2, "state_bytes": 999, "state_chunks": 4, "reloaded": 3, "replicated": True, "rows": 0},
-        "b": {"replicated": False, "watermark": 0},
-    }
-    text = encode(take_counters(loop_that_worked(), extras), worker="w")
-    seen = by_stream(decode(text, policy="p", run="r", kind="stream", batch=0))
-    for name, value in extras["a"].items():
-        assert getattr(seen["a"], name) == value
-    assert (seen["b"].watermark, seen["b"].replicated, seen["b"].rows) == (0, False, 1800)
-    assert (seen["c"].state_bytes, seen["c"].replicated) == (0, False)
+def test_what_only_a_carrier_knows_is_added_by_stream() -> None:
+    taken = take_counters(loop_that_worked())
+    one, other, _ = observed(taken)
+    one.stream.replicated, one.window.state_bytes, one.window.state_chunks, one.window.reloaded = True, 999, 4, 3
+    other.window.watermark = 0
+    seen = by_stream(decode(encode(taken, worker="w"), policy="p", run="r", kind="stream", batch=0))
+    window = seen["a"].window
+    assert (seen["a"].stream.replicated, window.state_bytes, window.state_chunks, window.reloaded) == (True, 999, 4, 3)
+    assert (seen["b"].window.watermark, seen["b"].stream.replicated, seen["b"].stream.rows) == (0, False, 1800)
+    assert (seen["c"].window.state_bytes, seen["c"].stream.replicated) == (0, False)
+
+
+def test_rows_that_another_bucket_counts_are_left_out() -> None:
+    taken = take_counters(loop_that_worked())
+    left = {record.alias: record for record in observed(counted_elsewhere(taken, ["b"]))}
+    before = {record.alias: record for record in observed(taken)}
+    assert left["b"].stream == StreamCounts()
+    assert left == {**before, "b": replace(before["b"], stream=StreamCounts())}
+    assert before["b"].stream.rows == 1800
 
 
 def test_rows_further_in_the_future_than_is_believed_are_told() -> None:
@@ -157,18 +182,18 @@ def test_rows_further_in_the_future_than_is_believed_are_told() -> None:
     loop.watermarks.bound = 100
     list(loop.process("a", pa.record_batch([[1, 2, 3], [100, 101, 10**6]], schema=SCHEMA)))
     seen = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0))
-    assert [record.ahead for record in seen.values()] == [2, 0, 0]
+    assert [record.stream.ahead for record in seen.values()] == [2, 0, 0]
 
 
 def test_watermarks_of_empty_and_ended_streams_are_none() -> None:
     loop = loop_that_worked(0)
     seen = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0))
-    assert [record.watermark for record in seen.values()] == [None] * 3
+    assert [record.window.watermark for record in seen.values()] == [None] * 3
     list(loop.process("a", pa.record_batch([[1], [0]], schema=SCHEMA)))
     loop.watermarks.ended("b")
     loop.end_round()
     seen = by_stream(decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=1))
-    assert [record.watermark for record in seen.values()] == [0, None, None]
+    assert [record.window.watermark for record in seen.values()] == [0, None, None]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +207,7 @@ def test_how_long_a_tick_is(kind: pa.DataType, tick_ns: int | None) -> None:
         JoinBinding.of(plan, dict.fromkeys("ab", schema)), JoinOptions("static"), lambda: 0, np.random.default_rng(3)
     )
     records = decode(encode(take_counters(loop), worker="w"), policy="static", run="r", kind="stream", batch=0)
-    assert [record.tick_ns for record in by_stream(records).values()] == [tick_ns, tick_ns]
+    assert [record.stream.tick_ns for record in by_stream(records).values()] == [tick_ns, tick_ns]
     assert [from_json(to_json(record)) for record in records] == records
 
 
@@ -206,6 +231,6 @@ def test_a_policy_that_thrashes_does_not_flood_the_driver() -> None:
     switch = next(one.work.switches for one in loop.loops.values() if one.work.switches)[0]
     loop.loops["a"].work.switches[:] = [switch] * (MOST_SWITCHES + 7)
     records = decode(encode(take_counters(loop), worker="w"), policy="p", run="r", kind="stream", batch=0)
-    verdicts = [record for record in records if isinstance(record, VerdictGiven) and record.worker == "w a"]
+    verdicts = [record for record in records if isinstance(record, VerdictGiven) and record.origin.worker == "w a"]
     assert len(verdicts) == MOST_SWITCHES
     assert by_stream(records)["a"].omitted_switches == 7

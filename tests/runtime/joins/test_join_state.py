@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import thalweg as tw
 from tests.adapt.forward import Forward
 from tests.long_run import examples
 from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.generated import POLICIES, Case, cases
 from tests.runtime.joins.oracle import expected_ids
 from tests.runtime.joins.test_same_as_duckdb import interleaved
-from thalweg.adapt import Chosen, check_policy
+from thalweg.adapt import Chosen
 from thalweg.errors import CheckpointError
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
@@ -43,7 +44,7 @@ def loop_of(
     slice_rows: int | None = None,
     tables: Mapping[str, pa.Table] | None = None,
 ) -> JoinLoop:
-    profile = check_policy(policy, p=None, profile_window=None, alpha=None, budget=None)
+    profile = tw.policy(policy).settings
     rng = np.random.default_rng(seed)
     return JoinLoop(binding, JoinOptions(policy, profile, slice_rows, snapshots=True), lambda: 0, rng, tables)
 
@@ -206,7 +207,7 @@ def test_a_lagging_copy_reads_new_chunks_or_everything(lag: int) -> None:
     again, found = step(store, old, binding, [("b", rows_of([7], [9]))])
     assert sorted(found) == [(n, 7) for n in [*range(5), *range(100, 100 + lag)]]
     assert (again is old, store.reads) == ((True, lag) if lag <= ANCESTORS else (False, 5 + lag))
-    assert again.reloaded["a"] == store.reads
+    assert again.loop.counts["a"].window.reloaded == store.reads
 
 
 def test_a_round_writes_only_new_rows_and_state_stays_bounded() -> None:

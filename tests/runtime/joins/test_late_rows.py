@@ -262,9 +262,12 @@ def test_nothing_is_joined_held_or_evaluated_for_late_rows() -> None:
     assert sorted(row["lost"] for row in late) == ["a: late", "a: no time"]
     section = join.report().sections[-1]
     assert section.results == 0
-    counted = {alias: (stream.rows, stream.late, stream.no_time) for alias, stream in section.streams.items()}
+    counted = {
+        alias: (stream.stream.rows, stream.stream.late, stream.stream.no_time)
+        for alias, stream in section.streams.items()
+    }
     assert counted == {"a": (4, 1, 1), "b": (2, 0, 0)}
-    assert all(stream.window_rows == 0 for stream in section.streams.values())
+    assert all(stream.window.rows == 0 for stream in section.streams.values())
     assert "late" in str(join.report())
 
 

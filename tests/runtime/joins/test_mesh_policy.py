@@ -14,7 +14,7 @@ import pytest
 import thalweg as tw
 from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.test_join_pool import Clock
-from thalweg.adapt import Chosen, check_policy
+from thalweg.adapt import Chosen
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
@@ -58,7 +58,7 @@ def star(
     keys = [(f"k{x}", pa.int64()) for x in OTHERS]
     schemas["a"] = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("sector", pa.string()), *keys])
     binding = JoinBinding.of(JoinPlan.of(ON, WINDOW, "t", 0, SELECT, classify_by), schemas)
-    options = JoinOptions(policy, check_policy(policy, **settings), snapshots=True, chain=slow_probes)
+    options = JoinOptions(policy, tw.policy(policy, **settings).settings, snapshots=True, chain=slow_probes)
     return JoinLoop(binding, options, Clock(), np.random.default_rng(seed))
 
 
@@ -104,7 +104,7 @@ def test_each_class_probes_first_where_it_finds_no_partner() -> None:
     first = {s: loop.chains["a"].others[mesh.routes[mesh.tree.route_of({"sector": s})][0]] for s in SECTORS}
     assert first == dict(zip(SECTORS, OTHERS, strict=True))
     assert all(mesh_of(loop, alias) is None for alias in OTHERS), "no column of these is named"
-    by_route = loop.loops["a"].work.routes
+    by_route = loop.loops["a"].ledger.on_routes
     assert by_route is not None
     assert min(by_route.rows) > 0
 
@@ -116,7 +116,7 @@ def test_fewer_probes_than_with_one_order() -> None:
         drive(loop, 60)
         loop.loops["a"].take_work()
         drive(loop, 20, begin=60, seed=1)
-        probes[policy] = sum(loop.loops["a"].take_work().evaluated)
+        probes[policy] = sum(loop.loops["a"].take_work().chain.evaluated)
     # at each step 0.7 of the rows find a partner in any order, and 0.1 of each class at the first step of its route
     assert probes["auto"] > 20 * BATCH * (1 + 0.7 + 0.7**2)
     assert probes["mesh"] < 1.4 * 20 * BATCH
@@ -131,7 +131,7 @@ def test_one_order_where_there_are_no_classes(given: dict[str, Any]) -> None:
     if not loop.loops["a"].classifies:
         auto = star(policy="auto")
         drive(auto, 60)
-        assert loop.loops["a"].work.profile_tuples <= 1.5 * auto.loops["a"].work.profile_tuples
+        assert loop.loops["a"].work.chain.profile_tuples <= 1.5 * auto.loops["a"].work.chain.profile_tuples
 
 
 def test_by_default_rows_are_classified_by_the_columns_compared() -> None:
@@ -184,7 +184,7 @@ def test_a_mesh_goes_through_a_checkpoint_and_is_used() -> None:
     assert isinstance(again.loop, JoinLoop)
     assert mesh_of(again.loop) == before
     loop = driven_and_kept(store, again, 1, begin=60, seed=2)
-    assert sum(loop.loops["a"].take_work().evaluated) < 1.4 * BATCH, "already the first rows take the routes"
+    assert sum(loop.loops["a"].take_work().chain.evaluated) < 1.4 * BATCH, "already the first rows take the routes"
     other = kept_of(store, star(policy="auto"))
     assert isinstance(other.loop, JoinLoop)
     assert other.loop.loops["a"].mesh is None
@@ -299,11 +299,11 @@ def test_a_policy_from_outside_ignores_classify_by(monkeypatch: pytest.MonkeyPat
     assert {section.policy for section in join.report().sections} == {"static"}
 
 
-def test_settings_of_meshes_are_arguments_of_joins() -> None:
-    joined(policy="mesh", routes=2, search="sa", search_from="extreme-n")
+def test_joins_take_settings_of_meshes() -> None:
+    joined(policy="mesh(routes=2, search='sa', search_from='extreme-n')")
     for given, said in (
-        ({"routes": 0}, "routes=0"), ({"search": "best"}, "search='best'"), ({"search_from": "here"}, "search_from="),
-        ({"policy": "auto", "routes": 2}, "policy 'auto' takes budget: leave out routes"),
+        ("mesh(routes=0)", "routes=0"), ("mesh(search='best')", "search='best'"),
+        ("mesh(search_from='here')", "search_from="), ("auto(routes=2)", "'auto' has no setting routes=2; it has"),
     ):  # fmt: skip
         with pytest.raises(tw.PlanError, match=said):
-            joined(**given)
+            joined(policy=given)

@@ -25,7 +25,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_record import take_counters
+from thalweg.runtime.joins.join_record import observed, take_counters
 from thalweg.runtime.joins.join_state import KeptJoin, StateHeader
 from thalweg.runtime.joins.plan_watch import PlanWatch, rebuilt
 
@@ -63,7 +63,7 @@ def live_ends(loop: WindowedJoin, alias: str) -> list[int]:
 
 
 def admitted(loop: WindowedJoin, alias: str) -> int:
-    counts = loop.counts[alias]
+    counts = loop.counts[alias].stream
     return counts.rows - counts.late - counts.no_time - counts.no_key - counts.filtered
 
 
@@ -90,12 +90,14 @@ def test_a_loop_rebuilt_after_any_round_goes_on_as_before(
         for alias in binding.plan.graph.aliases:
             assert live_ends(loop, alias) == live_ends(steady, alias)
             counts, expected = loop.counts[alias], steady.counts[alias]
-            for name in ("rows", "late", "no_time", "no_key", "filtered", "results", "batches", "most_matches"):
-                assert getattr(counts, name) == getattr(expected, name), (alias, name)
+            assert counts.stream == expected.stream, alias
+            assert counts.matches.results == expected.matches.results, alias
+            assert counts.matches.most_matches == expected.matches.most_matches, alias
         for each in (loop, steady):
             stored = len(each.streams) > 1  # the rows of one stream that is joined with tables have no partners later
             for alias in each.streams:
-                assert not stored or admitted(each, alias) == each.counts[alias].expired + len(each.windows[alias])
+                expired = each.counts[alias].window.expired
+                assert not stored or admitted(each, alias) == expired + len(each.windows[alias])
     assert case.found(out) == case.expected() == case.found(out_steady)
 
 
@@ -135,8 +137,8 @@ def test_late_rows_are_the_same_whatever_the_plans(
             mark = min(latest[alias] - lateness[alias] for alias in "abc")
         loop = rebuilt(loop, r.choice(plans), rng)
         for alias in "abc":
-            assert loop.counts[alias].late == sum(late[alias])
-            assert admitted(loop, alias) == loop.counts[alias].expired + len(loop.windows[alias])
+            assert loop.counts[alias].stream.late == sum(late[alias])
+            assert admitted(loop, alias) == loop.counts[alias].window.expired + len(loop.windows[alias])
     tables = {
         a: pa.table({name: pa.array([row[n] for row in rows[a]], pa.int64()) for n, name in enumerate("kmu")})
         for a in "abc"
@@ -186,7 +188,7 @@ def test_switches_restarts_and_replays_give_the_same_rows(
                 tables = sum(kept.loop.windows[alias].nbytes for alias in binding.plan.tables)
                 assert kept.loop.nbytes - tables <= max_bytes or kept.loop.shape == plans[0]
             kept.loop.end_round()
-            taken = take_counters(kept.loop)
+            taken = observed(take_counters(kept.loop))
             kept.watch.observe(kept.loop, taken)
             kept.watch.shape = r.choice(plans)
             kept.keep(store)
@@ -197,9 +199,8 @@ def test_switches_restarts_and_replays_give_the_same_rows(
             store = before  # the round is run again, by another process
         out += made
         for one in taken:
-            if one["stream"] in joined:
-                lost = sum(one.get(name, 0) for name in ("late", "no_time", "no_key", "filtered"))
-                joined[one["stream"]] += one.get("rows", 0) - lost
+            if one.alias in joined:
+                joined[one.alias] += one.stream.joined
         check_store(store, kept, case.tables)
     assert case.found(out) == case.expected()
 

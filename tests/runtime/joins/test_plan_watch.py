@@ -26,7 +26,7 @@ from tests.runtime.joins.oracle import expected
 from tests.runtime.joins.start_plans import start_knowing_nothing
 from thalweg.cost.join_bytes import part_bytes
 from thalweg.cost.join_work import work_ns
-from thalweg.events import PlanObserved
+from thalweg.events import JoinObserved, PlanObserved
 from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.search_plans import all_plans, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
@@ -40,6 +40,7 @@ from thalweg.runtime.joins.join_counts import JoinCounts
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin
+from thalweg.runtime.joins.join_record import observed as observed_in
 from thalweg.runtime.joins.join_record import take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin, StateHeader
@@ -157,7 +158,7 @@ def test_no_change_is_reported_after_the_last_row() -> None:
     parts.close()
     (section,) = j.report().sections
     assert section.results == results
-    assert section.streams["a"].rows > plan_watch.LEAST_ROWS
+    assert section.streams["a"].stream.rows > plan_watch.LEAST_ROWS
     assert (section.plans.plan, section.plans.all_changes) == ("multiway", 0)
 
 
@@ -236,6 +237,11 @@ def loop_of(shape: Shape | None = None, max_bytes: int | None = None, snapshots:
     return make_join_loop(binding_of(), options, rng=np.random.default_rng(0), shape=shape)
 
 
+def observed_of(loop: WindowedJoin) -> list[JoinObserved]:
+    """The records of what a loop did since the last call."""
+    return observed_in(take_counters(loop))
+
+
 def watch_of(max_bytes: float = math.inf, shape: Shape | None = None) -> PlanWatch:
     stay: dict[str, int | None] = dict.fromkeys("abc", WINDOW)
     return PlanWatch(binding_of().plan.graph, stay, max_bytes, shape=shape)
@@ -270,7 +276,7 @@ def test_a_plan_that_does_not_fit_when_it_is_built_is_refused(checked: str) -> N
     loop, watch = loop_of(max_bytes=limit if checked == "while it is built" else None), watch_of(limit)
     for rows in some:
         joined(loop, rows)
-    expired = {alias: loop.counts[alias].expired for alias in "abc"}
+    expired = {alias: loop.counts[alias].window.expired for alias in "abc"}
     held = {alias: len(loop.windows[alias]) for alias in "abc"}
     watch.shape = KEEPS_AB
     again = watch.applied(loop)
@@ -280,11 +286,11 @@ def test_a_plan_that_does_not_fit_when_it_is_built_is_refused(checked: str) -> N
     assert watch.change is not None
     assert (watch.change.before, watch.change.after) == ("((a b) c)", "multiway")
     assert {alias: len(again.windows[alias]) for alias in "abc"} == held
-    assert {alias: again.counts[alias].expired for alias in "abc"} == expired
+    assert {alias: again.counts[alias].window.expired for alias in "abc"} == expired
     assert {alias: again.windows[alias].next_chunk for alias in "abc"} == dict.fromkeys("abc", 8)
     assert [joined(again, rows) for rows in rest] == [joined(plain, rows) for rows in rest]
-    record = watch.observe(again, take_counters(again))
-    assert (record["plan"], record["next_plan"]) == ("((a b) c)", "multiway")
+    record = watch.observe(again, observed_of(again))
+    assert (record.plan, record.next_plan) == ("((a b) c)", "multiway")
     assert watch.change is None
 
 
@@ -305,7 +311,7 @@ def test_a_plan_that_needs_more_memory_later_is_given_up_then() -> None:
     assert shapes[:9] == [KEEPS_AB] * 9
     assert shapes[-1] == MULTIWAY
     assert watch.snapshot()["plan"] == "multiway"
-    assert sum(loop.counts[alias].results for alias in "abc") == len(by_duckdb(**given)) > 100
+    assert sum(loop.counts[alias].matches.results for alias in "abc") == len(by_duckdb(**given)) > 100
 
 
 def test_one_batch_cannot_use_more_memory_than_the_limit() -> None:
@@ -338,7 +344,7 @@ def observed(watch: PlanWatch, loop: WindowedJoin, **given: Any) -> WindowedJoin
     """Run all rounds, as a bucket does. Return the loop at the end."""
     for rows in rounds(**given):
         joined(loop, rows)
-        watch.observe(loop, take_counters(loop))
+        watch.observe(loop, observed_of(loop))
         loop = watch.applied(loop)
     return loop
 
@@ -435,13 +441,12 @@ def test_no_plan_is_chosen_in_the_last_report() -> None:
     watch, loop = watch_of(), loop_of()
     for rows in list(rounds())[:-1]:
         joined(loop, rows)
-    taken = take_counters(loop)
-    record = watch.observe(loop, taken, is_last=True)
-    assert "next_plan" not in record
+    taken = observed_of(loop)
+    assert not watch.observe(loop, taken, is_last=True).next_plan
     assert watch.shape == MULTIWAY
-    assert not any("sampled" in one for one in taken)
+    assert not any(sum(one.matches.sampled) for one in taken)
     joined(loop, list(rounds())[-1])
-    assert watch.observe(loop, take_counters(loop))["next_plan"] == "(a (b c))"
+    assert watch.observe(loop, observed_of(loop)).next_plan == "(a (b c))"
 
 
 def test_a_search_that_takes_too_long_is_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,9 +463,9 @@ def test_wrong_times_do_not_count() -> None:
     loop.watermarks.query = 500
     list(loop.process("a", pa.record_batch([[-(10**9), 4_000]] * 4, schema=SCHEMA)))
     list(loop.process("a", pa.record_batch([[-(10**9)]] * 4, schema=SCHEMA)))
-    (counted, *_) = take_counters(loop)
-    assert (counted["first_time"], counted["last_time"]) == (1_000, 9_000)
-    assert (counted["late"], counted["ahead"]) == (2, 2)
+    counted = observed_of(loop)[0].stream
+    assert (counted.first_time, counted.last_time) == (1_000, 9_000)
+    assert (counted.late, counted.ahead) == (2, 2)
 
 
 def test_a_plan_that_is_expected_to_need_too_much_is_not_tried() -> None:
@@ -504,8 +509,7 @@ def test_rows_of_reports_without_time_count_in_the_next() -> None:
         for alias, rows in size.items():
             batch = pa.record_batch([np.full(rows, 1_000 * n)] * 4, schema=SCHEMA)
             list(loop.process(alias, batch))
-            taken = take_counters(loop)
-            counts.count(loop, taken)
+            counts.count(loop, observed_of(loop))
             counts = again(counts)
     for alias, rows in size.items():
         assert counts.rates()[alias] == pytest.approx(rows / 1_000, rel=0.01)
@@ -524,7 +528,7 @@ def test_a_watch_goes_on_from_its_snapshot() -> None:
     watch, loop = watch_of(), loop_of()
     for n, rows in enumerate(rounds()):
         joined(loop, rows)
-        watch.observe(loop, take_counters(loop))
+        watch.observe(loop, observed_of(loop))
         loop = watch.applied(loop)
         again = watch_of()
         again.restore(json.loads(json.dumps(watch.snapshot())))
@@ -549,14 +553,14 @@ def test_a_replayed_round_counts_once(seed: int) -> None:
     store, copies, made = DictChunks(), dict[int, KeptJoin](), 0
     for rows in rounds(rows=0.5):
         before = joined(loop, rows)
-        once.observe(loop, take_counters(loop))
+        once.observe(loop, observed_of(loop))
         loop = once.applied(loop)
         while True:
             saved, process = store.copy(), r.randrange(2)
             kept = KeptJoin.open(store, "one", copies.pop(process, None), loop_of, partial(watch_of))
             assert kept.watch is not None
             found = joined(kept.loop, rows)
-            kept.watch.observe(kept.loop, take_counters(kept.loop))
+            kept.watch.observe(kept.loop, observed_of(kept.loop))
             kept.keep(store)
             copies[process] = kept
             if r.random() < 0.6:
@@ -581,7 +585,7 @@ def test_no_watch_where_there_is_nothing_to_choose() -> None:
         join._receiver.listeners.append(seen.append)
         list(join.over(**dict.fromkeys(join._plan.graph.aliases, rows)))
         is_watched = any(isinstance(record, PlanObserved) for record in seen)
-        assert is_watched == start_knowing_nothing(join._plan, JoinSettings(**given)).may_change
+        assert is_watched == start_knowing_nothing(join._plan, JoinSettings.resolve(given, environ={})).may_change
         return is_watched
 
     assert watched(ON)

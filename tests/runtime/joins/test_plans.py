@@ -57,7 +57,7 @@ def test_a_kept_sub_join_holds_what_the_model_says() -> None:
     (inner,) = j.report().sections[0].inner.values()
     held = rows_held(1.0, 300.0, round_length=10.0)
     live = kept_rows([(held, 1.0), (held, 1.0)], 1 / 50)
-    assert live <= inner.most_rows <= EXPIRED * live * 1.05
+    assert live <= inner.window.most_rows <= EXPIRED * live * 1.05
 
 
 def test_a_query_takes_a_plan() -> None:

@@ -44,10 +44,10 @@ def fill(loop: JoinLoop, partners: dict[str, dict[int, int]]) -> None:
 def probe(loop: JoinLoop, rows: list[tuple[int, int, int]], time: int = 50) -> tuple[int, int, int]:
     """Return the entries compared to drop rows and to put results together, and the results."""
     x, y, z = (list(column) for column in zip(*rows, strict=True))
-    before, put_before = loop.chains["a"].looked, loop.counts["a"].looked
+    before, put_before = loop.chains["a"].looked, loop.counts["a"].matches.looked
     batch = pa.record_batch({"x": x, "y": y, "z": z, "t": [time] * len(rows)})
     results = sum(out.num_rows for out in loop.process("a", batch))
-    return loop.chains["a"].looked - before, loop.counts["a"].looked - put_before, results
+    return loop.chains["a"].looked - before, loop.counts["a"].matches.looked - put_before, results
 
 
 KEYS = range(6)
@@ -105,8 +105,8 @@ def test_an_outer_row_dropped_by_the_path_costs_no_enumeration() -> None:
     fill(loop, {"c": {1: 400}, "d": {1: 400}})
     list(loop.process("a", pa.record_batch({"x": [1] * 50, "y": [1] * 50, "z": [2] * 50, "t": [0] * 50})))
     assert sum(out.num_rows for out in loop.process("b", pa.record_batch({"x": [1], "t": [1]}))) == 0
-    assert loop.counts["b"].looked == 0
-    assert loop.loops["b"].work.kept == 0
+    assert loop.counts["b"].matches.looked == 0
+    assert loop.loops["b"].work.chain.kept == 0
 
 
 @pytest.mark.parametrize("results", [1000, 4096])

@@ -34,7 +34,7 @@ from thalweg.optimizer.joins import start_plan
 from thalweg.optimizer.plan_chart import make_chart
 from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.runtime.joins.join_record import take_counters
+from thalweg.runtime.joins.join_record import observed, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
@@ -58,11 +58,11 @@ def drawn_chart(r: random.Random) -> PlanChart | None:
 
 def drawn_watch(r: random.Random) -> PlanWatch | None:
     """The watch of one start of the join, which may have other settings and another chart than the ones before."""
-    of_policy = {
-        "chart_parts": r.choice([2, 10, 40]), "chart_rounds": r.choice([1, 3, 10]), "chart_decay": r.choice([0.0, 0.2]),
-        "chart_threshold": r.choice([0.0, 0.2]),
-    }  # fmt: skip
-    settings = JoinSettings(policy="chart", of_policy=of_policy, seed=r.randrange(100))
+    policy = tw.policy(
+        "chart", parts=r.choice([2, 10, 40]), rounds=r.choice([1, 3, 10]), decay=r.choice([0.0, 0.2]),
+        threshold=r.choice([0.0, 0.2]),
+    )  # fmt: skip
+    settings = JoinSettings(policy, seed=r.randrange(100))
     binding = binding_of()
     start = start_knowing_nothing(binding.plan, settings)
     return plan_watch(binding, settings, start, r.choice([1 << 40, 1 << 40, 200_000]), drawn_chart(r))
@@ -86,7 +86,7 @@ def run(seed: int) -> tuple[list[tuple[int, ...]], int]:
                 found = [batch for alias, each in rows for batch in kept.loop.process(alias, each)]
                 kept.loop.end_round()
                 kept.stay_within_limit()
-                kept.watch.observe(kept.loop, take_counters(kept.loop))
+                kept.watch.observe(kept.loop, observed(take_counters(kept.loop)))
                 kept.keep(store)
                 copies[process] = kept
                 if r.random() < 0.7:
@@ -139,7 +139,7 @@ def moves(copies: int) -> list[int]:
     """Whether each round was in another region than the one before, if the rounds are run by so many processes in
     turn; 0: by a new one each."""
     chart = PlanChart(tuple(Dimension(alias, 0.0, 1.0, 1000) for alias in "abc"), lambda _: GRAPH.aliases)
-    settings = JoinSettings(policy="chart", of_policy={"chart_rounds": 1}, seed=0)
+    settings = JoinSettings(tw.policy("chart", rounds=1), seed=0)
     store, kept, found = DictChunks(), list[KeptJoin | None]([None] * max(copies, 1)), list[int]()
     with always_changed():
         for n, rows in enumerate(rounds(rows=FEW)):
@@ -153,7 +153,7 @@ def moves(copies: int) -> list[int]:
             for alias, each in rows:
                 list(now.loop.process(alias, each))
             now.loop.end_round()
-            found.append(now.watch.observe(now.loop, take_counters(now.loop)).get("moves", 0))
+            found.append(now.watch.observe(now.loop, observed(take_counters(now.loop))).chart.moves)
             now.keep(store)
             kept[process] = now
     return found

@@ -43,7 +43,7 @@ def test_a_join_over_batches(case: Case, policy: str, slice_rows: int | None, se
     sections = join.report().sections
     if sections:  # nothing runs when a stream has no batch
         assert sections[0].results == len(expected)
-        assert all(stream.late == 0 for stream in sections[0].streams.values())
+        assert all(stream.stream.late == 0 for stream in sections[0].streams.values())
 
 
 def _source(case: Case, alias: str, form: str) -> Any:
@@ -162,7 +162,7 @@ def test_trees_of_binary_joins(case: Case, seed: int, data: st.DataObject) -> No
         if r.random() < 0.7:
             loop.end_round()
     assert case.found(out) == case.expected()
-    assert sum(counts.results for counts in loop.counts.values()) == len(case.expected())
+    assert sum(counts.matches.results for counts in loop.counts.values()) == len(case.expected())
 
 
 def poor_texts(offsets: np.ndarray, data: np.ndarray, one: np.uint64, other: np.uint64, out: np.ndarray) -> None:

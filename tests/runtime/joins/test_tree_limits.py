@@ -56,8 +56,8 @@ def test_a_row_may_have_as_many_results_as_the_limit_and_no_more(shape: Shape | 
             assert not list(loop.process(alias, batch_of(rows[alias])))
         if limit == most:
             assert sum(out.num_rows for out in loop.process(last, batch_of(rows[last]))) == sum(counts)
-            assert loop.counts[last].most_matches == most
-            assert sum(rows_ > 0 for rows_ in counts) == loop.take_probed(last).work.kept or shape is None
+            assert loop.counts[last].matches.most_matches == most
+            assert sum(rows_ > 0 for rows_ in counts) == loop.take_probed(last).work.chain.kept or shape is None
             continue
         # the first row with too many, by its keys
         key = rows[last][counts.index(next(n for n in counts if n > limit))]
@@ -91,8 +91,8 @@ def test_results_of_one_row_are_limited_over_all_parts() -> None:
             assert came < limit
         else:
             assert (came, fails) == (160_000, False)
-            assert loop.counts["c"].most_matches == 160_000
-            assert loop.take_probed("c").work.kept == 1
+            assert loop.counts["c"].matches.most_matches == 160_000
+            assert loop.take_probed("c").work.chain.kept == 1
 
 
 @pytest.mark.parametrize("shape", [(("a", "b"), "c"), ("c", ("b", "a"))], ids=str)

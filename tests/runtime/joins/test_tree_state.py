@@ -106,8 +106,8 @@ def test_a_restored_tree_holds_what_it_would_hold_without(case: Case, seed: int,
             again = KeptJoin.open(store, QUERY, None, lambda: loop_of(binding, one, case.tables)).loop
             assert isinstance(again, TreeLoop)
             assert inner_rows(again) == inner_rows(whole)
-            assert sum(counts.results for counts in again.counts.values()) == 0
-            assert all(inner.made == 0 for inner in again.take_inner().values())
+            assert sum(counts.matches.results for counts in again.counts.values()) == 0
+            assert all(inner.stream.rows == 0 for inner in again.take_inner().values())
 
 
 @examples(40, long=1_000)
@@ -177,11 +177,11 @@ def test_late_rows_are_exactly_what_is_missing(
         which = r.randrange(len(FORMS))
         copy = warm.get(which) if r.random() < 0.5 else None
         kept = KeptJoin.open(store, QUERY, copy, partial(fresh, FORMS[which]))
-        before = {alias: counts.late for alias, counts in kept.loop.counts.items()}
+        before = {alias: counts.stream.late for alias, counts in kept.loop.counts.items()}
         out += run(kept, batches)
         for alias in "abc":
             missed = sum(late[alias][len(late[alias]) - sum(b.num_rows for a, b in batches if a == alias) :])
-            assert kept.loop.counts[alias].late - before[alias] == missed
+            assert kept.loop.counts[alias].stream.late - before[alias] == missed
         kept.keep(store)
         warm[which] = kept
         latest = seen
@@ -224,12 +224,12 @@ def test_a_copy_that_is_behind_rebuilds_what_came_since_alone() -> None:
 
     old, made = step(None, [two_keys("a", [1, 2], [0, 0]), two_keys("b", [1, 1], [0, 0])])
     assert made == 0
-    assert [inner.rows for inner in old.loop.take_inner().values()] == [2]
+    assert [inner.window.rows for inner in old.loop.take_inner().values()] == [2]
     step(None, [two_keys("a", [1, 3], [1, 1])])
     store.reads = 0
     again, made = step(old, [two_keys("c", [1], [2])])
     assert (again is old, store.reads, made) == (True, 1, 4)  # two rows of a, each with two of b
-    assert [inner.rows for inner in again.loop.take_inner().values()] == [4]
+    assert [inner.window.rows for inner in again.loop.take_inner().values()] == [4]
 
 
 def test_what_a_multiway_join_has_learned_survives_a_tree() -> None:
@@ -277,4 +277,6 @@ def test_one_stream_joined_with_tables_stores_nothing_of_it() -> None:
         assert len(kept.loop.windows["a"]) == 0
         assert store.chunks == {}
         held = kept.loop.take_inner()
-        assert {name: inner.rows for name, inner in held.items()} == ({"(a t)": 0} if shape[1] == "u" else {"(t u)": 5})
+        assert {name: inner.window.rows for name, inner in held.items()} == (
+            {"(a t)": 0} if shape[1] == "u" else {"(t u)": 5}
+        )

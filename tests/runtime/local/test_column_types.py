@@ -193,7 +193,7 @@ def test_sampled_rows_of_such_columns_are_profiled(name: str) -> None:
         tw.predicate(lambda i: i % MULTIPLE > 0, "id", name="some"),
         tw.predicate(lambda value: value is not None, "c", name="there"),
         tw.predicate(lambda array: array.is_valid(), "c", name="valid", vectorized=True),
-        policy="a-greedy", p=1.0, slice_rows=2,
+        policy="a-greedy(p=1.0)", slice_rows=2,
     )  # fmt: skip
     expected = [(i, value) for i, value in enumerate(values) if i % MULTIPLE > 0 and value is not None]
     assert rows_of(list(keep.over(batches(column))), column) == expected

@@ -78,8 +78,8 @@ def test_rows_that_are_not_among_the_last_are_forgotten() -> None:
     assert found.num_rows == 3 * rows - 3  # with the last three at its time; the first two find fewer
     (section,) = next(report for name, report in q.report().parts if name == "join").sections
     assert isinstance(section, JoinSection)
-    assert section.streams["a"].most_rows <= 400  # a batch or two, and how much later the other stream is read
-    assert section.streams["a"].looked + section.streams["b"].looked < 200 * rows  # of a batch or two
+    assert section.streams["a"].window.most_rows <= 400  # a batch or two, and how much later the other stream is read
+    assert section.streams["a"].matches.looked + section.streams["b"].matches.looked < 200 * rows  # of a batch or two
 
 
 def test_rows_that_are_too_late_are_told() -> None:

@@ -61,7 +61,7 @@ def test_odd_answers_and_rude_predicates_in_one_chain(spark: SparkSession) -> No
         tw.predicate(lambda i: np.bool_(i > 5), "i", name="numpy"),
         tw.predicate(lambda i: None if i % 7 == 0 else math.nan, "i", name="null_or_nan"),
         slice_rows=16,
-        p=1.0,
+        policy="a-greedy(p=1.0)",
         on_error="dead-letter",
     )
     got = df.transform(keep.tagged).collect()

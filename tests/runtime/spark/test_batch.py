@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 import thalweg as tw
 from tests.runtime.spark.counting import counting, multiple_of, not_multiple_of, rows_shown
-from thalweg.adapt import POLICIES, takes
+from thalweg.adapt import POLICIES, setting_names
 
 ROWS = 30_000
 
@@ -60,14 +60,13 @@ def table(spark: SparkSession) -> Table:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_rows_are_those_of_evaluating_everything(table: Table, policy: str) -> None:
     rows, df = table
-    profiling: dict[str, Any] = {"p": 0.5, "profile_window": 50} if "p" in takes(policy) else {}
+    profiling: dict[str, Any] = {"p": 0.5, "profile_window": 50} if "p" in setting_names(policy) else {}
     keep = tw.filters(
         tw.predicate(parses, "text", after=["digits"]),
         tw.predicate(even, "n"),
         tw.predicate(short, "text", vectorized=True),
         tw.predicate(digits, "text"),
-        policy=policy,
-        **profiling,
+        policy=tw.policy(policy, **profiling),
     )
     expected = sorted(i for i, n, text in rows if even(n) and digits(text) and parses(text) and len(text) < 6)
     got = sorted(row.id for row in df.transform(keep).select("id").collect())
@@ -97,8 +96,7 @@ def test_what_is_counted_is_what_the_predicates_saw(spark: SparkSession, tmp_pat
             tw.predicate(counting(tmp_path, name, test), "id", name=name, vectorized=True)
             for name, test in tests.items()
         ),
-        p=0.2,
-        profile_window=100,
+        policy="a-greedy(p=0.2, profile_window=100)",
     )
     out = spark.range(0, 50_000, 1, 3).transform(keep)
     assert keep.report().pending == 1, "nothing ran, and asking did not wait"
@@ -116,7 +114,7 @@ def test_a_second_action_starts_from_what_the_first_learned(spark: SparkSession,
     keep = tw.filters(
         tw.predicate(counting(tmp_path, "all_pass", lambda c: pc.greater_equal(c, 0)), "id", vectorized=True),
         tw.predicate(counting(tmp_path, "few_pass", multiple_of(97)), "id", vectorized=True),
-        p=0.2,
+        policy="a-greedy(p=0.2)",
     )
     out = spark.range(0, 20_000, 1, 2).transform(keep)
     out.count()
@@ -176,7 +174,7 @@ def test_event_records_reach_the_file(spark: SparkSession, tmp_path: Path) -> No
     keep = tw.filters(
         tw.predicate(multiple_of(1), "id", vectorized=True, name="all"),
         tw.predicate(multiple_of(50), "id", vectorized=True, name="few"),
-        p=0.5,
+        policy="a-greedy(p=0.5)",
         events=str(path),
     )
     spark.range(0, 20_000, 1, 2).transform(keep).count()
@@ -263,7 +261,7 @@ def test_a_file_of_another_version_does_not_fail_the_query(
     from thalweg.runtime.spark.worker import ChainTask, _chain, _new_loop
 
     plan = PickledPlan.of(FilterPlan((tw.predicate(even, "id"), tw.predicate(digits, "id"))))
-    task = ChainTask(plan, FilterSettings("a-greedy"), "filters", "identity", "app", streaming=False)
+    task = ChainTask(plan, FilterSettings(tw.policy("a-greedy")), "filters", "identity", "app", streaming=False)
     chain = _chain(task)
     for learned in ({}, {"policy": "a-greedy", "order": [1, 0]}, {"policy": "sweep", "order": [1, 0], "j": 1}):
         assert _new_loop(task, chain, learned).order == (0, 1)

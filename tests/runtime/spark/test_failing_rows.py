@@ -43,9 +43,9 @@ PIPELINE = Pipeline(("a", "b", "c", "d"), ((), (0,), (), (2,)))
 def test_any_order_against_brute_force(spark: SparkSession, seed: int) -> None:
     rng = random.Random(seed)
     case = Outcomes(["".join(rng.choices("TFE", (8, 2, 1), k=4)) for _ in range(4000)], PIPELINE, [True, False] * 2)
-    policy = ["a-greedy", "sweep", "local-swaps", "duckdb-swap"][seed]
-    profiling: dict[str, Any] = {} if policy == "duckdb-swap" else {"p": 0.5, "profile_window": 50}
-    keep = tw.filters(*case.predicates, policy=policy, slice_rows=100, on_error="dead-letter", **profiling)
+    name = ["a-greedy", "sweep", "local-swaps", "duckdb-swap"][seed]
+    policy = name if name == "duckdb-swap" else tw.policy(name, p=0.5, profile_window=50)
+    keep = tw.filters(*case.predicates, policy=policy, slice_rows=100, on_error="dead-letter")
     df = spark.range(0, 4000, 1, 3).select(F.col("id").alias("row"), F.lit("payload").alias("other"))
     out = df.transform(keep.tagged)
     assert out.schema[:2] == df.schema[:]  # type: ignore[index]  # pyspark's annotations leave slices out
@@ -60,12 +60,12 @@ def test_any_order_against_brute_force(spark: SparkSession, seed: int) -> None:
     assert got == {row: None if fate is True else fate for row, fate in fates.items() if fate is not False}
     (section,) = keep.report().sections
     failed = sum(isinstance(fate, list) for fate in fates.values())
-    assert (section.rows, section.kept, section.failed) == (4000, len(got) - failed, failed)
+    assert (section.rows, section.kept, section.calls.failed) == (4000, len(got) - failed, failed)
     assert failed > 20
 
 
 def test_survivors_alone_and_failures_alone(spark: SparkSession) -> None:
-    keep = filters(on_error="dead-letter", p=0.5)
+    keep = filters(on_error="dead-letter", policy="a-greedy(p=0.5)")
     df = spark.range(0, 10_000, 1, 2)
     assert df.transform(keep).schema == df.schema
     assert df.transform(keep).count() == sum(1 for i in range(10_000) if i % 1000 != 7 and i % 2 and i % 3)
@@ -76,7 +76,7 @@ def test_survivors_alone_and_failures_alone(spark: SparkSession) -> None:
     renamed = df.transform(keep.tagged, column="why")
     assert renamed.columns == ["id", "why"]
     assert renamed.filter("why is not null").count() == 7
-    assert [s.failed for s in keep.report().sections] == [7, 7, 7]
+    assert [s.calls.failed for s in keep.report().sections] == [7, 7, 7]
 
 
 def test_a_message_of_any_characters_arrives(spark: SparkSession) -> None:
@@ -90,7 +90,7 @@ def test_a_message_of_any_characters_arrives(spark: SparkSession) -> None:
     told = [f"ValueError: {m}" if m else "ValueError" for m in messages]
     told[3] = "ValueError: \U0001f30a ? ü"
     assert [[tuple(e) for e in r.thalweg_errors] for r in rows] == [[("k\x1e'name'", text)] for text in told]
-    assert keep.report().sections[0].failed == len(messages), "the first row carries errors and work"
+    assert keep.report().sections[0].calls.failed == len(messages), "the first row carries errors and work"
 
 
 def test_the_error_has_names_partition_row_and_values(spark: SparkSession) -> None:
@@ -143,7 +143,7 @@ def test_in_a_stream_failures_are_written_once(spark: SparkSession, tmp_path: Pa
         1 for i in range(6000) if i % 1000 != 7 and i % 2 and i % 3
     )
     wait_until(lambda: sum(s.rows for s in keep.report().sections) == 6000, "the report of all batches")
-    assert sum(s.failed for s in keep.report().sections) == len(expected)
+    assert sum(s.calls.failed for s in keep.report().sections) == len(expected)
 
 
 def test_what_cannot_be_given_is_refused_before_anything_runs(spark: SparkSession) -> None:

@@ -30,7 +30,7 @@ def test_the_order_and_the_set_up_outlive_a_micro_batch(spark: SparkSession, tmp
     keep = tw.filters(
         tw.predicate(counting(seen, "all_pass", multiple_of(1)), "id", vectorized=True),
         tw.predicate(few_pass, "id", vectorized=True, setup=load),
-        p=0.05,
+        policy="a-greedy(p=0.05)",
     )
     kept: list[int] = []
     shown: list[int] = []

@@ -57,7 +57,7 @@ def test_the_rows_are_those_of_another_engine_in_every_order(lines: Lines, seed:
     keep = tw.filters(
         *(tw.predicate(column, name=name) for name, (column, _) in chosen),
         *([tw.predicate(lambda n: n % 3 == 0, "id", name="thirds")] if seed % 2 else []),
-        p=0.3,
+        policy="a-greedy(p=0.3)",
     )
     where = " AND ".join(f"coalesce(({sql}), false)" for _, (_, sql) in chosen) + (
         " AND id % 3 = 0" if seed % 2 else ""
@@ -131,7 +131,7 @@ def test_what_parquet_can_evaluate_is_pushed_down(
 
 def test_the_conjuncts_stand_in_the_order_of_the_report(lines: Lines, capsys: pytest.CaptureFixture[str]) -> None:
     _, df, *_ = lines
-    keep = tw.filters(*(F.col("line").rlike(p) for p in ("GET", "item", " 500$", "/")), p=0.5)
+    keep = tw.filters(*(F.col("line").rlike(p) for p in ("GET", "item", " 500$", "/")), policy="a-greedy(p=0.5)")
     df.transform(keep).count()
     keep.report()
     out = df.transform(keep)
@@ -158,7 +158,11 @@ def test_a_guarded_native_never_sees_what_its_guard_refuses(lines: Lines) -> Non
     digits, number = F.col("code").rlike("^[0-9]+$"), F.col("code").cast("int") > 10
     for second in (number, tw.predicate(number, name="number", after="code rlike '^[0-9]+$'")):
         keep = tw.filters(
-            F.col("line").rlike("7"), digits, F.get_json_object("payload", "$.user") == "3", second, p=0.9
+            F.col("line").rlike("7"),
+            digits,
+            F.get_json_object("payload", "$.user") == "3",
+            second,
+            policy="a-greedy(p=0.9)",
         )
         for _ in range(2):
             out = ids(df.transform(keep))
@@ -194,7 +198,7 @@ def dear_first(**settings: Any) -> tw.Filters:
 def test_an_earlier_runs_events_give_the_order_to_start_with(lines: Lines, tmp_path: Path) -> None:
     _, df, *_ = lines
     events = tmp_path / "events.jsonl"
-    df.transform(dear_first(events=events, p=0.5)).count()
+    df.transform(dear_first(events=events, policy="a-greedy(p=0.5)")).count()
     wait_until(lambda: any(isinstance(r, NativeObserved) for r in read(events)), "the sample in the file")
     again = dear_first(events=events)
     explained = str(again.explain(df))
@@ -246,7 +250,7 @@ def finish(query: StreamingQuery) -> None:
 
 
 def test_inside_for_each_batch_the_order_is_carried_over(spark: SparkSession, tmp_path: Path) -> None:
-    keep = dear_first(p=0.5)
+    keep = dear_first(policy="a-greedy(p=0.5)")
     kept: list[int] = []
 
     def each(batch: DataFrame, number: int) -> None:
@@ -264,7 +268,7 @@ def test_inside_for_each_batch_the_order_is_carried_over(spark: SparkSession, tm
 
 
 def test_a_stream_learns_for_its_next_start(spark: SparkSession, tmp_path: Path) -> None:
-    keep = dear_first(p=0.5)
+    keep = dear_first(policy="a-greedy(p=0.5)")
     source = stream(spark, tmp_path / "in")
     for name in ("one", "two"):
         finish(

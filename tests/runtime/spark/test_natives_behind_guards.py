@@ -55,12 +55,10 @@ def drawn(what: str, count: int) -> tuple[list[list[Part]], list[list[int]]]:
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_random_chains(spark: SparkSession, df: DataFrame, configuration: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With almost every row sampled, in the order that is written and in the one that is learned."""
-    monkeypatch.setattr(native, "SHARE", 0.9)  # of `auto`, which takes no p=
+    monkeypatch.setattr(native, "SHARE", 0.9)  # of `auto`, which has no p
     chains, expected = drawn(configuration, 5)
     assert sum(map(bool, expected)) > 2
-    sets = [
-        filters_of(parts, seed=5, **({"p": 0.9} if n % 2 else {"policy": "auto"})) for n, parts in enumerate(chains)
-    ]
+    sets = [filters_of(parts, seed=5, policy="a-greedy(p=0.9)" if n % 2 else "auto") for n, parts in enumerate(chains)]
     with configured(spark, CONFIGURATIONS[configuration]):
         for _ in range(2):
             assert by_chain(all_at_once(df, sets).collect(), 5) == expected
@@ -94,7 +92,7 @@ def test_a_stream(spark: SparkSession, tmp_path: Path, df: DataFrame) -> None:
     chains, expected = drawn("stream", 3)
     df.coalesce(1).write.parquet(str(tmp_path / "in"))
     source = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "in"))
-    out = all_at_once(source, [filters_of(parts, p=0.9, seed=5) for parts in chains])
+    out = all_at_once(source, [filters_of(parts, policy="a-greedy(p=0.9)", seed=5) for parts in chains])
     query = (
         out.writeStream.format("parquet").option("path", str(tmp_path / "out"))
         .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
@@ -112,7 +110,7 @@ def test_a_sample_counts_a_predicate_where_its_guards_hold(df: DataFrame) -> Non
         tw.predicate(F.expr("coalesce(x, 1) <> 0"), name="guard"),
         tw.predicate(F.expr("lower(kind) = 'good'"), name="good"),
         tw.predicate(F.expr("10 DIV x BETWEEN 2 AND 5"), name="divided"),
-        p=1.0,
+        policy="a-greedy(p=1.0)",
     )
     df.transform(keep).count()
     assert keep.learn(df, share=1.0) == len(ROWS)
@@ -125,8 +123,8 @@ def test_a_sample_counts_a_predicate_where_its_guards_hold(df: DataFrame) -> Non
     assert (shown["divided"].sampled, shown["divided"].selectivity) == (len(before), len(passed) / len(before))
 
 
-@pytest.mark.parametrize("policy", [{"p": 1.0}, {}])
-def test_a_column_with_its_own_guard_is_safe(spark: SparkSession, policy: dict[str, Any]) -> None:
+@pytest.mark.parametrize("policy", ["a-greedy(p=1.0)", "auto"])
+def test_a_column_with_its_own_guard_is_safe(spark: SparkSession, policy: str) -> None:
     """Also where rows are sampled, and whatever Spark computes once because it occurs twice."""
     df = spark.createDataFrame(
         [(n, n % 4, "good" if n % 8 else "bad") for n in range(400)], "id int, x int, kind string"
@@ -136,7 +134,7 @@ def test_a_column_with_its_own_guard_is_safe(spark: SparkSession, policy: dict[s
         good = F.lower("kind") == "good"
         expected = df.filter(column).filter(good).count()
         assert 0 < expected < 400
-        keep = tw.filters(column, good, **policy)
+        keep = tw.filters(column, good, policy=policy)
         for _ in range(2):
             assert df.transform(keep).count() == expected
         assert tw.filters(column, good).learn(df, share=1.0) == 400

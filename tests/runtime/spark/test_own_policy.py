@@ -15,6 +15,7 @@ from pyspark import cloudpickle
 
 import thalweg as tw
 from tests.adapt.forward import Forward, ForwardSettings
+from thalweg.adapt import PolicyLike
 from thalweg.plan import FilterPlan, Pipeline
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import host_file, worker
@@ -122,7 +123,7 @@ def a_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(worker, "_SETUPS", worker._SETUPS.__class__())
 
 
-def pickled(policy: type[Any]) -> bytes:
+def pickled(policy: PolicyLike) -> bytes:
     """A task as it leaves the driver, which pickles it anew for each micro-batch and unpickles nothing."""
     settings = FilterSettings.resolve({"policy": policy}, environ={})
     digest = policy_digest(settings)
@@ -154,5 +155,9 @@ def test_what_was_learned_outlives_task_and_class_changes(a_worker: None) -> Non
     assert changed is not loop
     assert changed.order == order  # of the same name, so that it goes on from its snapshot
     assert changed.policy.policy.settings == ForwardSettings(patience=1000)
+    chosen = run(pickled(tw.policy(policy, patience=7)))
+    assert chosen is not changed
+    assert chosen.policy.policy.settings.patience == 7
+    assert run(pickled(tw.policy(policy, patience=7))) is chosen
     assert run(third).policy.name == "other"
     assert run(third).order == Pipeline(("even", "seven", "small"), ((), (), (0,))).start

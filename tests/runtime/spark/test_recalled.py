@@ -37,7 +37,7 @@ def noted(folder: Path, name: str, k: int) -> tw.Predicate:
 
 def chain(folder: Path, events: Path | None) -> tw.Filters:
     return tw.filters(
-        noted(folder, "even", 2), noted(folder, "rare", 50), policy="a-greedy", p=0.5, alpha=0.5, seed=1, events=events
+        noted(folder, "even", 2), noted(folder, "rare", 50), policy="a-greedy(p=0.5, alpha=0.5)", seed=1, events=events
     )
 
 

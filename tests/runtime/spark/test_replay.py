@@ -24,8 +24,7 @@ def chain(events: Path) -> tw.Filters:
         tw.predicate(not_multiple_of(50), "id", vectorized=True, name="mostly"),
         tw.predicate(multiple_of(3), "id", vectorized=True, name="thirds"),
         tw.predicate(multiple_of(11), "id", vectorized=True, name="rarely"),
-        p=0.3,
-        profile_window=40,
+        policy="a-greedy(p=0.3, profile_window=40)",
         slice_rows=50,
         events=events,
     )
@@ -47,7 +46,7 @@ def rows_by_batch(records: list[Record]) -> dict[int | None, int]:
     found: dict[int | None, int] = {}
     for record in records:
         if isinstance(record, Observed):
-            found[record.batch] = found.get(record.batch, 0) + record.rows
+            found[record.origin.batch] = found.get(record.origin.batch, 0) + record.chain.rows
     return found
 
 

@@ -78,7 +78,7 @@ def test_a_stream_gives_the_rows_of_the_finished_data(spark: SparkSession, tmp_p
         at += rows
     seen = tmp_path / "seen"
     seen.mkdir()
-    keep = chain(seen, policy=policy, p=0.3, profile_window=60)
+    keep = chain(seen, policy=tw.policy(policy, p=0.3, profile_window=60))
     finish(start(source(spark, tmp_path / "in").transform(keep), tmp_path, "out"))
     assert ids(spark, tmp_path / "out") == [i for i in range(at) if passes(i)]
     wait_until(lambda: [s.rows for s in keep.report().sections] == [at], "every micro-batch in the report")
@@ -106,7 +106,7 @@ def test_one_dataframe_started_twice_and_two_chains_do_not_mix(spark: SparkSessi
     folders = [tmp_path / name for name in ("seen", "other")]
     for folder in folders:
         folder.mkdir()
-    keep, other = (chain(folder, p=0.2) for folder in folders)
+    keep, other = (chain(folder, policy="a-greedy(p=0.2)") for folder in folders)
     filtered = source(spark, tmp_path / "in").transform(keep)
     queries = [
         start(filtered, tmp_path, "first"),
@@ -150,7 +150,7 @@ def test_chains_that_write_to_one_file_are_distinguished(spark: SparkSession, tm
 def test_a_stop_and_a_replayed_batch_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     seen.mkdir()
-    keep = chain(seen, p=0.3, profile_window=40)
+    keep = chain(seen, policy="a-greedy(p=0.3, profile_window=40)")
     for number in range(5):
         add_file(tmp_path / "in", number, number * 3_000, 3_000)
         finish(start(source(spark, tmp_path / "in").transform(keep), tmp_path, "out"))
@@ -175,7 +175,7 @@ def second_batch_begins_in_the_learned_order(
     """Two micro-batches, `between` which the workers are replaced. The written order shows `mostly` every row."""
     seen = tmp_path / "seen"
     seen.mkdir()
-    keep = chain(seen, p=0.05)
+    keep = chain(seen, policy="a-greedy(p=0.05)")
     rows = 40_000
     add_file(tmp_path / "in", 0, 0, rows)
     query = start(source(spark, tmp_path / "in").transform(keep), tmp_path, "out")

@@ -47,17 +47,17 @@ class ChainState:
         """Update the chain from a newer report."""
         old = self.section
         n = len(section.names)
-        was_evaluated, was_passed = (old.evaluated, old.passed) if old else ([0] * n, [0] * n)
+        was_evaluated, was_passed = (old.chain.evaluated, old.chain.passed) if old else ([0] * n, [0] * n)
         rows = section.rows - (old.rows if old else 0)
         by_name = {link.name: link for link in self.links}
         links = []
         for name in section.order:
             k = section.names.index(name)
-            evaluated = section.evaluated[k] - was_evaluated[k]
-            passes = (section.passed[k] - was_passed[k]) / evaluated if evaluated else None
+            evaluated = section.chain.evaluated[k] - was_evaluated[k]
+            passes = (section.chain.passed[k] - was_passed[k]) / evaluated if evaluated else None
             link = by_name[name]
             links.append(
-                Link(name, link.kind, link.written, section.cost_ns[k], passes, evaluated / rows if rows else 0.0)
+                Link(name, link.kind, link.written, section.calls.cost_ns[k], passes, evaluated / rows if rows else 0.0)
             )
         new = section.switch_count - (old.switch_count if old else 0)
         if new:

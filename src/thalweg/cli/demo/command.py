@@ -24,7 +24,7 @@ def demo(
         int | None,
         typer.Option(min=10_000, show_default=f"{ROWS:,}; {QUICK_ROWS:,} with --quick", help="Log lines to read."),
     ] = None,
-    policy: Annotated[str, typer.Option(help="The policy that decides the order of predicates.")] = "auto",
+    policy: Annotated[str, typer.Option(help="The policy that decides the order, such as 'sweep(p=0.02)'.")] = "auto",
     quick: Annotated[bool, typer.Option("--quick", help="Run a short version, with a tenth of the lines.")] = False,
     events: Annotated[Path | None, typer.Option(help="Append event records to this file for `thalweg report`.")] = None,
 ) -> None:

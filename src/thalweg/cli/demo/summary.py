@@ -33,7 +33,7 @@ def summary(race: Race) -> Group:
     assert section is not None
     assert kept is not None
     plain, ours = race.plain, race.thalweg
-    paid = section.evaluated[section.names.index(PAID)]
+    paid = section.chain.evaluated[section.names.index(PAID)]
     of_all = section.evaluations_of_all
     table = Table(box=box.ROUNDED, title_justify="left", border_style="bright_black")
     table.add_column("")

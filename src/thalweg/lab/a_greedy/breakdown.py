@@ -38,9 +38,9 @@ class TimePerTuple:
     @classmethod
     def of(cls, work: Work) -> TimePerTuple:
         """Return the time spent per tuple, from the loop's accounts."""
-        processing = work.total_ns - work.profiling_ns - work.reoptimizing_ns
-        parts = (processing, work.profiling_ns, work.reoptimizing_ns)
-        return cls(*(ns / work.rows / 1e3 for ns in parts))
+        times = work.times
+        parts = (times.processing_ns, times.profiling_ns, times.reoptimizing_ns)
+        return cls(*(ns / work.chain.rows / 1e3 for ns in parts))
 
     @property
     def total(self) -> float:

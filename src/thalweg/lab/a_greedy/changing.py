@@ -47,7 +47,7 @@ def time_per_tuple(algorithms: Sequence[str], period: int, c: float, size: Size)
         for selectivities in permuted(rng, SELECTIVITIES, periods - 1):
             codes = FilterGroups((2,) * len(SELECTIVITIES), selectivities).draw(rng, period)
             for algorithm, filters in running.items():
-                spent[algorithm] += filters.process(batches(codes)).total_ns
+                spent[algorithm] += filters.process(batches(codes)).times.total_ns
     return {a: ns / UNIT_NS / (period * periods * size.seeds) for a, ns in spent.items()}
 
 

@@ -69,7 +69,8 @@ def settled(
             filters = SyntheticFilters(chain.costs, algorithm, seed, p=p, written=chain.written)
             filters.process(batches(codes[: size.warm]))
             work = filters.process(batches(codes[size.warm :]))
-            total += np.array([work.total_ns - work.profiling_ns, work.profiling_ns]) / work.rows / UNIT_NS
+            times = work.times
+            total += np.array([times.total_ns - times.profiling_ns, times.profiling_ns]) / work.chain.rows / UNIT_NS
     return {algorithm: Settled(*(total / len(chains))) for algorithm, total in sums.items()}
 
 

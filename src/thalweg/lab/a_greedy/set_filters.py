@@ -54,7 +54,7 @@ class SetFilters:
         for _ in range(rounds):
             self._loop.process(pa.RecordBatch.from_pydict({"e": pa.array(range(1, VALUES + 1))}))
         work = self._loop.take_work()
-        return sum(work.evaluated) / work.rows
+        return sum(work.chain.evaluated) / work.chain.rows
 
     def _probe(self, i: int, e: pa.Array) -> NDArray[np.bool_]:
         self._now += len(e)

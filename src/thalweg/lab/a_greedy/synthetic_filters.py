@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.adapt import check_policy
+from thalweg.adapt import PolicyChoice
 from thalweg.given_predicate import predicate
 from thalweg.kernels import FilterChain
 from thalweg.lab.a_greedy.clocks import UNIT_NS, FilterClock, VirtualFilterClock
@@ -52,7 +52,7 @@ class SyntheticFilters:
             )
         )
         chain = FilterChain(plan, clock=self._clock)
-        settings = None if policy == "static" else check_policy(policy, p=p)
+        settings = None if policy == "static" else PolicyChoice(policy, {} if p is None else {"p": p}).settings
         self._loop = make_filter_loop(chain, LoopOptions(policy, settings, slice_rows), np.random.default_rng(seed))
         self.policy = self._loop.policy
 

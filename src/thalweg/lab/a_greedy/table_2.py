@@ -115,14 +115,15 @@ class TimedUpdate:
 
     def shares(self, work: Work) -> Shares:
         """Return the components as percentages of the total time."""
+        times = work.times
         parts = {
-            "tuple processing": work.total_ns - work.profiling_ns - work.reoptimizing_ns,
-            "profile-tuple creation": work.profiling_ns,
-            "profile window": work.reoptimizing_ns - self.all.ns + self.window.ns,
+            "tuple processing": times.processing_ns,
+            "profile-tuple creation": times.profiling_ns,
+            "profile window": times.reoptimizing_ns - self.all.ns + self.window.ns,
             "view update": self.view.ns,
             "view violations": self.all.ns - self.window.ns - self.view.ns,
         }
-        return {part: 100 * ns / work.total_ns for part, ns in parts.items()}
+        return {part: 100 * ns / times.total_ns for part, ns in parts.items()}
 
 
 def shares_of(n: int, p: float, warm: int, rows: int, turns: int) -> Shares:

@@ -79,7 +79,7 @@ def follow(algorithm: str, seed: int, change: int) -> Timeline:
         greedy = order_cost(greedy_order(dropped, costs, probability), dropped, costs, probability)
         known: dict[tuple[int, ...], float] = {}
         for codes in batches(groups.draw(rng, change), BIN):
-            evaluated.append(sum(filters.process([codes]).evaluated))
+            evaluated.append(sum(filters.process([codes]).chain.evaluated))
             if filters.order not in known:
                 known[filters.order] = order_cost(filters.order, dropped, costs, probability)
             expected.append(BIN * known[filters.order])

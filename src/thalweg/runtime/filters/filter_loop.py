@@ -21,10 +21,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Chosen, Policy, Settings, make_policy
-from thalweg.adapt.looked_up import LookedUp
 from thalweg.adapt.open_route import OpenRoute
 from thalweg.adapt.policy import NEVER, ProfilingRequest, Trial
 from thalweg.errors import TimeLimitError
+from thalweg.events.parts import ChartCounts
 from thalweg.kernels import CallEnded, Chain, ChainRows, Columns, FilterChain, Profile, SliceResult, Unknown
 from thalweg.kernels.chain import BatchT
 from thalweg.kernels.columns import concatenated
@@ -174,8 +174,9 @@ class FilterLoop(Generic[BatchT]):
                 return self._process(batch)
         finally:
             self._source_rows += batch.num_rows
-            self.work.total_ns += clock() - begun
-            self.work.compiling_ns += compiled_by(clock) - compiled
+            times = self.work.times
+            times.total_ns += clock() - begun
+            times.compiling_ns += compiled_by(clock) - compiled
 
     def _process(self, batch: BatchT) -> Bits:
         clock = self.chain.clock
@@ -326,7 +327,7 @@ class FilterLoop(Generic[BatchT]):
                 raise error from (None if self.redact else cause_of(raised[0][1]))
             texts = tuple((names[k], error_text(error, self.redact)) for k, error in raised)
             self._failures.append(FailedRow(start + row, texts))
-        self.work.failed += len(done.failed)
+        self.work.calls.failed += len(done.failed)
         unknown.clear()
 
     def _time_limit_error(self, ended: CallEnded, start: int, length: int) -> TimeLimitError:
@@ -339,12 +340,13 @@ class FilterLoop(Generic[BatchT]):
     def take_work(self) -> Work:
         """Return the work done since the last call."""
         work = self.ledger.take_work()
-        work.standing = self.policy.standing
-        looked_up = getattr(self.policy, "looked_up", None)
-        if isinstance(looked_up, LookedUp):
-            work.looked_up = looked_up.taken()
-        if self.mesh is not None:
-            work.predicted_saving_ns, work.realized_saving_ns = getattr(self.policy, "savings_ns", (None, None))
+        work.in_force.standing = self.policy.standing
+        chart = getattr(self.policy, "looked_up", None)
+        if isinstance(chart, ChartCounts):
+            work.chart = chart.taken()
+        if work.routes is not None:
+            savings = getattr(self.policy, "savings_ns", (None, None))
+            work.routes.predicted_saving_ns, work.routes.realized_saving_ns = savings
         return work
 
     def unreported_mesh(self, start: str | None = None) -> Mesh | None:

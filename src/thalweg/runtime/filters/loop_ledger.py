@@ -16,9 +16,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.adapt import Observation
-from thalweg.adapt.policy import ClassifiedTuples, Costs, RouteCounts, Trial
+from thalweg.adapt.policy import ClassifiedTuples, Costs, ObservedRoutes, Trial
+from thalweg.events.counts import Counts, latest
+from thalweg.events.parts import (
+    CallCounts,
+    ChainCounts,
+    ChartCounts,
+    InForceCounts,
+    RouteCounts,
+    TimeCounts,
+    TrialCounts,
+)
 from thalweg.kernels import Profile, SliceResult
-from thalweg.kernels.filter_chain import RoutedCounts
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.runtime.filters.recalled_order import RecalledOrder
 from thalweg.stats import CallCost, UsualWait
@@ -37,91 +46,18 @@ class Switch:
 
 
 @dataclass(slots=True)
-class WorkByRoute:
-    """Counters of one mesh. Lists are indexed by route, those of evaluations then by predicate."""
+class Work(Counts):
+    """What a loop did between two reports, in the parts of its record."""
 
-    version: int
-    rows: list[int]
-    evaluated: list[list[int]]
-    passed: list[list[int]]
-
-    @classmethod
-    def none(cls, version: int, routes: int, n: int) -> WorkByRoute:
-        """Return counters at zero for a mesh of so many routes."""
-        return cls(version, [0] * routes, [[0] * n for _ in range(routes)], [[0] * n for _ in range(routes)])
-
-    def add(self, counts: RoutedCounts) -> None:
-        """Add the counts of a slice."""
-        for r, rows in enumerate(counts.rows.tolist()):
-            if rows:
-                self.rows[r] += rows
-                self.evaluated[r] = [
-                    a + b for a, b in zip(self.evaluated[r], counts.evaluated[r].tolist(), strict=True)
-                ]
-                self.passed[r] = [a + b for a, b in zip(self.passed[r], counts.passed[r].tolist(), strict=True)]
-
-
-@dataclass(slots=True)
-class Work:
-    """Counters by predicate, and times. They are additive, so that they can be summed over workers and batches."""
-
-    rows: int
-    kept: int
-    evaluated: list[int]
-    passed: list[int]
-    busy_ns: list[int]
-    profiled: list[int]
-    profile_busy_ns: list[int]
-    profile_errors: list[int]
-    profile_tuples: int = 0
-    total_ns: int = 0
-    profiling_ns: int = 0
-    reoptimizing_ns: int = 0
-    switches: list[Switch] = field(default_factory=list)
-    failed: int = 0
-    """Rows that were set aside because a predicate raised."""
-    raised: list[int] = field(default_factory=list)
-    """Rows on which a predicate raised in regular processing; other predicates may have dropped them."""
-    trials: int = 0
-    """Slices that were run in another order to measure it. `evaluated` and `passed` include their rows."""
-    trial_rows: int = 0
-    trial_ns: int = 0
-    """Time of these slices; part of the processing time."""
-    trial_loss_ns: int = 0
-    """How much longer these slices took than they would have in the order in force; never negative."""
-    compiling_ns: int = 0
-    """Time in which numba compiled; no other time includes it."""
-    rows_in_force: int = 0
-    """Rows since the last switch or since the work was last taken, without rows of trials: this and the next two are
-    counters of the order in force alone."""
-    evaluated_in_force: list[int] = field(default_factory=list)
-    passed_in_force: list[int] = field(default_factory=list)
-    standing: str = ""
-    """Why the order is kept, in one sentence; empty if the policy gives no reason."""
-    routing_ns: int = 0
-    """Time of classifying rows, of deciding, and of moving rows between operators; part of the processing time."""
-    decisions: int = 0
-    """How often a lottery decided which predicate is next."""
-    routes: WorkByRoute | None = None
+    chain: ChainCounts = field(default_factory=ChainCounts)
+    calls: CallCounts = field(default_factory=CallCounts)
+    times: TimeCounts = field(default_factory=TimeCounts)
+    in_force: InForceCounts = field(default_factory=InForceCounts)
+    trials: TrialCounts = field(default_factory=TrialCounts)
+    routes: RouteCounts | None = None
     """The work of the mesh in force by route, since it was adopted or since the work was last taken; None without."""
-    predicted_saving_ns: int | None = None
-    realized_saving_ns: int | None = None
-    looked_up: dict[str, Any] = field(default_factory=dict)
-    """How the policy has followed its chart, as fields of a record; empty if it has none."""
-
-    @classmethod
-    def none(cls, n: int) -> Work:
-        """Counters at zero, for n predicates."""
-        return cls(
-            0, 0, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, [0] * n, raised=[0] * n,
-            evaluated_in_force=[0] * n, passed_in_force=[0] * n,
-        )  # fmt: skip
-
-    def add_switch(self, switch: Switch) -> None:
-        """Record a switch. The counters of the order in force start again at zero."""
-        self.switches.append(switch)
-        n = len(self.evaluated)
-        self.rows_in_force, self.evaluated_in_force, self.passed_in_force = 0, [0] * n, [0] * n
+    chart: ChartCounts = field(default_factory=ChartCounts)
+    switches: list[Switch] = latest(by="switches")
 
 
 KNOWN_BETTER = 0.5
@@ -146,37 +82,36 @@ class LoopLedger:
         self._since = [[0] * n, [0] * n, [0] * n, [0] * n]  # evaluated, passed, ns, calls
         self._slices_since = 0
         self._profiling_ns = self._reoptimizing_ns = 0
-        self._routing_ns = self._decisions = 0
-        self._routed: WorkByRoute | None = None  # since the last call of the policy
+        self._routed: ObservedRoutes | None = None  # since the last call of the policy
+        self.on_routes: ObservedRoutes | None = None  # since the work was last taken
 
     def begin_mesh(self, version: int | None, routes: int = 0) -> None:
         """Begin to count the work of a mesh by route; None: all rows take one route again."""
         n = len(self.costs)
-        self._routed = None if version is None else WorkByRoute.none(version, routes, n)
-        self.work.routes = None if version is None else WorkByRoute.none(version, routes, n)
+        self._routed = None if version is None else ObservedRoutes.none(version, routes, n)
+        self.on_routes = None if version is None else ObservedRoutes.none(version, routes, n)
 
     def count_routing(self, ns: int) -> None:
         """Count time in which rows were classified and moved between operators."""
-        self.work.routing_ns += ns
-        self._routing_ns += ns
+        self.work.times.routing_ns += ns
+        if self._routed is not None:
+            self._routed.routing_ns += ns
 
     def count(self, done: SliceResult, rows: int, order: Order, *, trial: bool = False) -> None:
         """Count a slice. The rows of a trial do not count as rows of the order in force, because they say nothing about
         it."""
-        work = self.work
-        work.rows += rows
-        work.kept += len(done.kept)
+        chain, in_force, work_calls = self.work.chain, self.work.in_force, self.work.calls
+        chain.rows += rows
+        chain.kept += len(done.kept)
         self.rows_seen += rows
         if not trial:
-            work.rows_in_force += rows
+            in_force.rows += rows
             self.rows_since += rows
             self._slices_since += 1
         routed = done.routed
-        if routed is not None and self._routed is not None and work.routes is not None:
-            self._routed.add(routed)
-            work.routes.add(routed)
-            work.decisions += routed.decisions
-            self._decisions += routed.decisions
+        if routed is not None and self._routed is not None and self.on_routes is not None:
+            self._routed.count(routed.rows, routed.evaluated, routed.passed, routed.decisions)
+            self.on_routes.count(routed.rows, routed.evaluated, routed.passed, routed.decisions)
             for call in routed.calls:
                 if call.rows:
                     self._record(call.predicate, call.rows, call.ns, call.cpu_ns)
@@ -190,12 +125,12 @@ class LoopLedger:
                 passed[k] += done.passed[k]
                 ns[k] += done.ns[k]
                 calls[k] += 1
-                work.evaluated_in_force[k] += count
-                work.passed_in_force[k] += done.passed[k]
-            work.evaluated[k] += count
-            work.passed[k] += done.passed[k]
-            work.busy_ns[k] += done.ns[k]
-            work.raised[k] += done.raised[k]
+                in_force.evaluated[k] += count
+                in_force.passed[k] += done.passed[k]
+            chain.evaluated[k] += count
+            chain.passed[k] += done.passed[k]
+            work_calls.busy_ns[k] += done.ns[k]
+            work_calls.raised[k] += done.raised[k]
             if routed is None:
                 self._record(k, count, done.ns[k], None if done.cpu_ns is None else done.cpu_ns[k])
 
@@ -211,38 +146,40 @@ class LoopLedger:
 
     def count_shown(self, seen: Profile) -> None:
         """Count profiled rows that are passed to the policy."""
-        work = self.work
-        work.profile_tuples += len(seen.dropped)
+        chain, calls = self.work.chain, self.work.calls
+        chain.profile_tuples += len(seen.dropped)
         for k, evaluated in enumerate(seen.evaluated):
             if evaluated:
-                work.profiled[k] += evaluated
-                work.profile_busy_ns[k] += seen.ns[k]
-                work.profile_errors[k] += seen.errors[k]
+                chain.profiled[k] += evaluated
+                calls.profile_busy_ns[k] += seen.ns[k]
+                calls.profile_errors[k] += seen.errors[k]
 
     def count_trial(self, trial: Trial, rows: int, ns: int, candidate_ns: int) -> int:
         """Count a trial, and return the time it lost. The other predicates see no more rows than without the trial, so
         at most the candidate's time is lost; any further time is due to the data."""
         lost = min(max(0, round(ns - trial.expected_ns * rows / trial.rows)), candidate_ns)
-        work = self.work
-        work.trials += 1
-        work.trial_rows += rows
-        work.trial_ns += ns
-        work.trial_loss_ns += lost
+        trials = self.work.trials
+        trials.trials += 1
+        trials.rows += rows
+        trials.ns += ns
+        trials.loss_ns += lost
         return lost
 
     def count_profiling(self, ns: int) -> None:
         """Count time in which rows were sampled, copied or profiled."""
-        self.work.profiling_ns += ns
+        self.work.times.profiling_ns += ns
         self._profiling_ns += ns
 
     def count_reoptimizing(self, ns: int) -> None:
         """Count time in which the policy decided."""
-        self.work.reoptimizing_ns += ns
+        self.work.times.reoptimizing_ns += ns
         self._reoptimizing_ns += ns
 
     def count_switch(self, before: Order, after: Order, reason: str, mesh: Mesh | None = None) -> None:
-        """Count a switch to another order, or to another mesh."""
-        self.work.add_switch(Switch(self.rows_seen, before, after, reason, mesh))
+        """Count a switch to another order, or to another mesh. The counts of the order in force begin anew."""
+        self.work.switches.append(Switch(self.rows_seen, before, after, reason, mesh))
+        self.work.in_force = InForceCounts.none(len(self.costs))
+        self.work.in_force.switched = True
 
     def seen(
         self, profile: Bits, known: Bits | None, siblings: tuple[Bits, Bits] | None, batch_rows: int,
@@ -257,35 +194,31 @@ class LoopLedger:
             slices=self._slices_since, calls=calls,
             working_ns=self.working_ns, profiling_ns=self._profiling_ns,
             reoptimizing_ns=self._reoptimizing_ns, trial_ns=trial_ns, trial_loss_ns=trial_loss_ns,
-            siblings=siblings, values=values, routes=self._route_counts(),
+            siblings=siblings, values=values, routes=self._routed,
             classified_siblings=classified_siblings,
         )  # fmt: skip
         self.working_ns = self._profiling_ns = self._reoptimizing_ns = 0
         self.begin()
         return seen
 
-    def _route_counts(self) -> RouteCounts | None:
-        routed = self._routed
-        if routed is None:
-            return None
-        return RouteCounts(
-            routed.version, np.array(routed.rows), np.array(routed.evaluated), np.array(routed.passed),
-            self._routing_ns, self._decisions,
-        )  # fmt: skip
-
     def begin(self) -> None:
         """Reset what was observed of the order in force, because it is obsolete or has been taken."""
-        self.rows_since = self._slices_since = self._routing_ns = self._decisions = 0
+        self.rows_since = self._slices_since = 0
         if self._routed is not None:
-            self._routed = WorkByRoute.none(self._routed.version, len(self._routed.rows), len(self.costs))
+            self._routed = self._routed.begun()
         for counter in self._since:
             counter[:] = [0] * len(counter)
 
     def take_work(self) -> Work:
         """Return the work done since the last call."""
-        work, self.work = self.work, Work.none(len(self.costs))
-        if work.routes is not None:
-            self.work.routes = WorkByRoute.none(work.routes.version, len(work.routes.rows), len(self.costs))
+        work = self.work.taken()
+        if self.on_routes is not None:
+            seen, self.on_routes = self.on_routes, self.on_routes.begun()
+            costs = [cost.per_row_ns if cost.known else 0.0 for cost in self.costs]
+            work.routes = RouteCounts(
+                seen.version, seen.rows.tolist(), seen.evaluated.sum(axis=1).tolist(),
+                [round(ns) for ns in (seen.evaluated @ np.array(costs)).tolist()], seen.decisions,
+            )  # fmt: skip
         return work
 
     def cost_ns(self) -> list[float]:

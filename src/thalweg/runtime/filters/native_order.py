@@ -22,7 +22,8 @@ import numpy as np
 
 from thalweg.cost import dominant_kind, greedy_order, native_cost, order_cost
 from thalweg.errors import ThalwegError
-from thalweg.events import NativeObserved, from_json
+from thalweg.events import NativeObserved, Origin, from_json
+from thalweg.events.parts import NativeCounts
 from thalweg.formatting import tenths_of_percent, whole_number
 from thalweg.plan import NativePlan, Pipeline
 
@@ -49,19 +50,6 @@ class StartOrder:
     reason: str
     sampled: bool
     """Whether rows of this query are sampled. A query that runs indefinitely should be sampled in any case."""
-
-
-@dataclass(frozen=True, slots=True)
-class NativeRun:
-    """The run or the micro-batch of a record. The fields have the same names as in `NativeObserved`."""
-
-    run: str
-    kind: str
-    batch: int | None
-    policy: str
-    chain: tuple[str, ...]
-    query: str | None = None
-    start: str | None = None
 
 
 class NativeOrder:
@@ -162,8 +150,10 @@ class NativeOrder:
                 left.remove(cheapest)
         return tuple(order)
 
-    def record(self, ordered: StartOrder, outcomes: Mapping[int, float], of: NativeRun) -> NativeObserved:
-        """Return the event record of one run or one micro-batch."""
+    def record(
+        self, origin: Origin, chain: tuple[str, ...], ordered: StartOrder, outcomes: Mapping[int, float]
+    ) -> NativeObserved:
+        """Return the event record of one run or one micro-batch. `chain`: the Python predicates that follow."""
         tested, passed = [], []
         for k, guards in enumerate(self.plan.waits_for):
             held = {mask: n for mask, n in outcomes.items() if not any(mask >> g & 1 for g in guards)}
@@ -172,12 +162,10 @@ class NativeOrder:
             passed.append(round(sum(n for mask, n in held.items() if not mask >> k & 1)) if in_sample else 0)
         names = self.plan.names
         return NativeObserved(
-            run=of.run, kind=of.kind, batch=of.batch, policy=of.policy, chain=of.chain, predicates=names,
-            fingerprint=self.plan.fingerprint, kinds=self.kinds, costs=self.costs,
+            origin, chain, names, self.plan.fingerprint, self.kinds, self.costs,
             before=tuple(names[k] for k in ordered.before), order=tuple(names[k] for k in ordered.order),
-            reason=ordered.reason, tested=tuple(tested), passed=tuple(passed),
-            masks=tuple(outcomes), counts=tuple(round(n) for n in outcomes.values()),
-            query=of.query, start=of.start,
+            reason=ordered.reason, counts=NativeCounts(tested, passed), masks=tuple(outcomes),
+            sampled=tuple(round(n) for n in outcomes.values()),
         )  # fmt: skip
 
     def recall(self, path: str | os.PathLike[str] | None) -> None:
@@ -196,10 +184,10 @@ class NativeOrder:
                 except ThalwegError:
                     continue
                 if isinstance(record, NativeObserved):
-                    again = record.query is not None and record.batch is not None
-                    found[(record.query, record.batch) if again else len(found)] = record
+                    query, batch = record.origin.query, record.origin.batch
+                    found[(query, batch) if None not in (query, batch) else len(found)] = record
         for record in found.values():
-            self.learn(dict(zip(record.masks, record.counts, strict=True)))
+            self.learn(dict(zip(record.masks, record.sampled, strict=True)))
 
     def expect(self, fetch: Callable[[], bool]) -> None:
         """Register a function that fetches what the first action on a DataFrame observes. It is called at the next

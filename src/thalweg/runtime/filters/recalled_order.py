@@ -70,17 +70,18 @@ def _tail(path: Path) -> list[bytes]:
 
 
 def _fitting(record: Observed, pipeline: Pipeline) -> RecalledOrder | None:
-    if record.policy in KEEP_THEIR_ORDER or not record.rows or sorted(record.predicates) != sorted(pipeline.names):
+    if record.origin.policy in KEEP_THEIR_ORDER or not record.chain.rows:
+        return None
+    if sorted(record.predicates) != sorted(pipeline.names):
         return None
     order = tuple(pipeline.names.index(name) for name in record.order)
     if not pipeline.respects(order):
         return None
     place = [record.predicates.index(name) for name in pipeline.names]
-    fixed = record.fixed_ns or (None,) * len(place)
     return RecalledOrder(
         order,
-        tuple(_plausible(record.cost_ns[k], least=0.0) for k in place),
-        tuple(_plausible(fixed[k]) for k in place),
+        tuple(_plausible(record.calls.cost_ns[k], least=0.0) for k in place),
+        tuple(_plausible(record.calls.fixed_ns[k]) for k in place),
     )
 
 

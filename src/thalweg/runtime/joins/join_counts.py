@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 
 from thalweg.cost.join_numbers import JoinNumbers
+from thalweg.events import JoinObserved
+from thalweg.events.parts import StreamCounts
 from thalweg.optimizer.join_estimates import needed_pairs, neighbors
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import nodes_of, streams_of, to_text
@@ -100,26 +102,24 @@ class JoinCounts:
         """The rows that were joined so far."""
         self.reports = 0
 
-    def count(self, loop: WindowedJoin, taken: Sequence[Mapping[str, Any]]) -> Done:
+    def count(self, loop: WindowedJoin, taken: Sequence[JoinObserved]) -> Done:
         """Add the counters of a report to the means."""
-        streams = [one for one in taken if one["stream"] in self.stay]
-        done = Done({one["stream"]: _came(one) for one in streams})
+        streams = [one for one in taken if one.alias in self.stay]
+        done = Done({one.alias: one.stream.joined for one in streams})
         for one in streams:
-            alias, batches = one["stream"], one.get("batches", 0)
-            self._arrived(alias, done.rows[alias], batches)
-            self._seen[alias] = 0, 0  # the counters of the loop begin anew
-            self._per_report[alias].add(done.rows[alias])
-            done.batches += batches
-            done.work_ns += one.get("total_ns", 0)
+            self._arrived(one.alias, one.stream.joined, one.stream.batches)
+            self._seen[one.alias] = 0, 0  # the counters of the loop begin anew
+            self._per_report[one.alias].add(one.stream.joined)
+            done.batches += one.stream.batches
+            done.work_ns += one.times.total_ns
         self._batches_per_report.add(done.batches)
-        times = [(one.get("first_time"), one.get("last_time")) for one in streams]
-        self._end_round(times)
+        self._end_round([one.stream for one in streams])
         if all(isinstance(part, str) for part in loop.shape):
             self._count_probes(loop, streams)
         kept = {to_text(node): frozenset(streams_of(node)) for node in nodes_of(loop.shape)}
-        made = {kept[one["stream"]]: one["rows"] for one in taken if one.get("inner")}
+        made = {kept[one.alias]: one.stream.rows for one in taken if one.inner}
         if all(residual.at_intake for residual in loop.binding.plan.residuals):
-            made[frozenset(self.graph.aliases)] = sum(one.get("results", 0) for one in streams)
+            made[frozenset(self.graph.aliases)] = sum(one.matches.results for one in streams)
         for part, rows in made.items():
             tried = _combinations(part, done.rows, loop)
             self._made.setdefault(part, DecayedMean()).add(rows, tried)
@@ -129,13 +129,12 @@ class JoinCounts:
     def glance(self, loop: WindowedJoin, least_rows: int) -> bool:
         """Count the rows that have arrived so far, between two reports. Return whether a round has ended: at least so
         many rows have arrived since the last one, and time has passed."""
-        for alias in self.stay:
-            counts = loop.counts[alias]
-            lost = counts.late + counts.no_time + counts.no_key + counts.filtered
-            self._arrived(alias, counts.rows - lost, counts.batches)
+        streams = {alias: loop.counts[alias].stream for alias in self.stay}
+        for alias, counts in streams.items():
+            self._arrived(alias, counts.joined, counts.batches)
         if sum(self._waiting.values()) < least_rows:
             return False
-        return self._end_round([(loop.counts[alias].first_time, loop.counts[alias].last_time) for alias in self.stay])
+        return self._end_round(streams.values())
 
     def _arrived(self, alias: str, rows: int, batches: int) -> None:
         """Count the rows and batches of a stream since the last report that are not counted yet."""
@@ -144,10 +143,10 @@ class JoinCounts:
         self._batches_waiting += batches - seen_batches
         self._seen[alias] = rows, batches
 
-    def _end_round(self, times: Sequence[tuple[int | None, int | None]]) -> bool:
-        """Add the rows since the last round to the means, if time has passed. Otherwise they count with the next one.
-        `times`: the first and the last time of each stream's rows."""
-        passed = self._advance(times)
+    def _end_round(self, streams: Collection[StreamCounts]) -> bool:
+        """Add the rows since the last round to the means, if time has passed. Otherwise they count with the next
+        one."""
+        passed = self._advance(streams)
         if not passed:
             return False
         for alias, rows in self._waiting.items():
@@ -157,22 +156,23 @@ class JoinCounts:
         self._waiting, self._batches_waiting = dict.fromkeys(self.stay, 0), 0
         return True
 
-    def _count_probes(self, loop: WindowedJoin, streams: Sequence[Mapping[str, Any]]) -> None:
+    def _count_probes(self, loop: WindowedJoin, streams: Sequence[JoinObserved]) -> None:
         """Add what the probes of a multiway join have found: few of the rows that probe find a partner, so their number
         follows from how many do."""
         for one in streams:
-            found = zip(one["others"], one.get("evaluated", ()), one.get("passed", ()), strict=False)
-            for other, evaluated, passed in found:
-                pair = (one["stream"], other) if (one["stream"], other) in self._pairs else (other, one["stream"])
+            for other, evaluated, passed in zip(one.others, one.probes.evaluated, one.probes.passed, strict=True):
+                pair = (one.alias, other) if (one.alias, other) in self._pairs else (other, one.alias)
                 held = len(loop.windows[other])  # 0 if all rows that were probed have expired: nothing is known then
                 if held and pair in self._pairs and LEAST_JOINED <= passed <= FEW * evaluated:
                     partners = -evaluated * math.log1p(-passed / evaluated)
                     self._pairs[pair].add(partners, evaluated * held)
 
-    def _advance(self, times: Sequence[tuple[int | None, int | None]]) -> int:
+    def _advance(self, streams: Collection[StreamCounts]) -> int:
         """Return by how much the latest time has advanced, in ticks."""
-        last = max((last for _, last in times if last is not None), default=None)
-        first = min((first for first, _ in times if first is not None), default=None)
+        seen = StreamCounts()
+        for stream in streams:
+            seen.add(stream)
+        first, last = seen.first_time, seen.last_time
         if last is None or first is None:
             return 0
         self._begun = first if self._begun is None else min(self._begun, first)
@@ -279,21 +279,15 @@ class JoinCounts:
             self._made.setdefault(frozenset(part), DecayedMean()).restore(rounds)
 
 
-def add_sample(taken: Sequence[dict[str, Any]], one: str, other: str, found: PairCount, rows: float) -> None:
+def add_sample(taken: Sequence[JoinObserved], one: str, other: str, found: PairCount, rows: float) -> None:
     """Add the partners that sampled rows have in a window of so many rows to the counters of their stream."""
     for stream in taken:
-        if stream["stream"] == one and other in stream["others"]:
-            k, none = list(stream["others"]).index(other), [0] * len(stream["others"])
+        if stream.alias == one and other in stream.others:
+            k, matches = stream.others.index(other), stream.matches
             scale = rows * found.probes / found.pairs  # a full window may have more rows than were searched
-            for name, count in (("sampled", found.probes), ("partners", round(found.joined * scale)),
-                                ("partnered", found.partnered)):  # fmt: skip
-                stream.setdefault(name, list(none))[k] += count
-
-
-def _came(stream: Mapping[str, Any]) -> int:
-    """Return how many rows of a stream were joined."""
-    lost = sum(stream.get(name, 0) for name in ("late", "no_time", "no_key", "filtered"))
-    return int(stream.get("rows", 0) - lost)
+            matches.sampled[k] += found.probes
+            matches.partners[k] += round(found.joined * scale)
+            matches.partnered[k] += found.partnered
 
 
 def _combinations(aliases: Collection[str], came: Mapping[str, int], loop: WindowedJoin) -> float:

@@ -12,55 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thalweg.events.parts import JoinedCounts
 from thalweg.kernels.residual import ResidualCheck
 from thalweg.plan.join_graph import KeyClasses
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.watermark import BEGINNING, Watermarks
 
 Words = NDArray[np.int64]
-
-
-@dataclass(slots=True)
-class StreamCounts:
-    """Counters of the rows of one stream. They are additive."""
-
-    rows: int = 0
-    late: int = 0
-    most_late: int = 0
-    """The most ticks by which a row was late."""
-    filtered: int = 0
-    """Rows dropped by a condition on this stream alone."""
-    ahead: int = 0
-    """Rows with a time later than is trusted. They are joined, but the watermark does not follow them."""
-    no_time: int = 0
-    no_key: int = 0
-    """Rows that cannot be in a result because a key is null or a value that no partner can have."""
-    results: int = 0
-    """Results that were completed by a row of this stream."""
-    expired: int = 0
-    looked: int = 0
-    """Entries of indexes compared while results were put together."""
-    most_rows: int = 0
-    """The most rows that its window held at once."""
-    most_bytes: int = 0
-    putting_ns: int = 0
-    """Time spent on putting results together and on inserting."""
-    compiling_ns: int = 0
-    """Time spent on compiling and loading compiled loops; no other time includes it."""
-    batches: int = 0
-    first_time: int | None = None
-    """The smallest time of its rows, in ticks, without rows that are late or too far ahead: one wrong time must not
-    determine how many rows there are per second."""
-    last_time: int | None = None
-    most_matches: int = 0
-    hottest: str = ""
-    """The keys of the row with the most results; empty with `redact`."""
-
-    def seen(self, times: Words) -> None:
-        """Add the times of rows, of which there must be at least one."""
-        first, last = int(times.min()), int(times.max())
-        self.first_time = first if self.first_time is None else min(first, self.first_time)
-        self.last_time = last if self.last_time is None else max(last, self.last_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +47,9 @@ class JoinIntake:
     def __init__(self, binding: JoinBinding) -> None:
         self.binding = binding
         self.watermarks = Watermarks(binding.lateness)
-        self.counts = {alias: StreamCounts() for alias in binding.plan.graph.aliases}
+        self.counts = {
+            alias: JoinedCounts.none(len(binding.plan.graph.aliases) - 1) for alias in binding.plan.graph.aliases
+        }
         self.latest_is_given = False
         """Whether the latest time is set from outside. Spark's buckets do not see all rows of a stream."""
         self.set_aside: list[SetAside] | None = None
@@ -106,7 +66,7 @@ class JoinIntake:
 
     def in_time(self, alias: str, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Words] | None:
         """Return the rows of a batch that have a time and are not late, with their times; None if no row has a time."""
-        counts = self.counts[alias]
+        counts = self.counts[alias].stream
         counts.rows += batch.num_rows
         counts.batches += 1
         batch = self.binding.plain(alias, batch)
@@ -131,18 +91,20 @@ class JoinIntake:
             batch, times = only(batch, in_time), times[in_time]
         trusted = times[times <= bound] if beyond and bound is not None else times
         if len(trusted):
-            counts.seen(trusted)
+            first, last = int(trusted.min()), int(trusted.max())
+            counts.first_time = first if counts.first_time is None else min(first, counts.first_time)
+            counts.last_time = last if counts.last_time is None else max(last, counts.last_time)
         return batch, times
 
     def admit_table(self, alias: str, batch: pa.RecordBatch) -> Admitted | None:
         """Return the rows of a table that take part. They have no time, and join with rows of any time."""
-        self.counts[alias].rows += batch.num_rows
+        self.counts[alias].stream.rows += batch.num_rows
         batch = self.binding.plain(alias, batch)
         return self._with_partners(alias, batch, np.full(batch.num_rows, BEGINNING, np.int64))
 
     def _with_partners(self, alias: str, batch: pa.RecordBatch, times: Words) -> Admitted | None:
         """Return the rows that satisfy the conditions on their stream alone, and whose keys can have partners."""
-        counts = self.counts[alias]
+        counts = self.counts[alias].stream
         for check in self._checks[alias]:  # rows that cannot be in a result must not take space in a window
             passed = check({(a, n): batch.column(n) for a, n in check.residual.columns})
             if not passed.all():

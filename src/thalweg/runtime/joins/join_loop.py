@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError
+from thalweg.events.parts import JoinedCounts
 from thalweg.kernels.columns import take_rows
 from thalweg.kernels.compiling import WorkingClock, compiled_by
 from thalweg.kernels.multiway_join import JoinedRows, ResultCounts, ResultLimits, TooManyResults, put_together
@@ -28,12 +29,13 @@ from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import KeyClasses
 from thalweg.plan.join_shape import Shape
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
+from thalweg.runtime.filters.work_record import take_report
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import JoinIntake
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_output import JoinOutput
 from thalweg.runtime.joins.join_pool import JoinPool
-from thalweg.runtime.joins.join_protocol import InnerResult, Probed, WindowedJoin, Words
+from thalweg.runtime.joins.join_protocol import Probed, WindowedJoin, Words
 
 if TYPE_CHECKING:
     from thalweg.runtime.joins.tree_loop import TreeLoop
@@ -92,7 +94,7 @@ class JoinLoop:
         self.pool = JoinPool(self.trees, {a: loop.policy for a, loop in self.loops.items()})
         self.output = JoinOutput(binding)
         self._hold(tables or {})
-        self.counts[streams[0]].compiling_ns += compiled_by(clock) - compiled
+        self.counts[streams[0]].times.compiling_ns += compiled_by(clock) - compiled
 
     def process(self, alias: str, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return the results that these rows complete. Consume all of them before passing the next rows."""
@@ -110,20 +112,20 @@ class JoinLoop:
             found = self.pool.found(alias)
             if found is not None:
                 loop.follow(*found)
-            before = loop.work.total_ns
+            before = loop.work.times.total_ns
             kept = loop.process(rows).nonzero()[0]
-            self.pool.credit.time_ns += loop.work.total_ns - before
+            self.pool.credit.time_ns += loop.work.times.total_ns - before
             if len(kept):
                 order = tuple(loop.chain.pipeline.names[k] for k in loop.order)
                 yield from self._put_together(alias, batch, rows, kept, order)
         if len(self.streams) == 1:
             return  # no other stream will probe for these rows
         begun = self._now()
-        store, counts = self.stores[alias], self.counts[alias]
+        store, window = self.stores[alias], self.counts[alias].window
         held = self.binding.held(alias, batch)
         self._check_memory(held.nbytes)
         store.insert(held, admitted.keys, admitted.times, admitted.ends)
-        counts.most_rows, counts.most_bytes = max(counts.most_rows, len(store)), max(counts.most_bytes, store.nbytes)
+        window.most_rows, window.most_bytes = max(window.most_rows, len(store)), max(window.most_bytes, store.nbytes)
         self._worked(alias, begun)
 
     def find_late(self, alias: str, batch: pa.RecordBatch) -> None:
@@ -145,7 +147,7 @@ class JoinLoop:
     def expire(self, before: int) -> None:
         """Remove and count the rows that can have no partner if no further row is older than `before`."""
         for alias, rows in self.forget(before).items():
-            self.counts[alias].expired += rows
+            self.counts[alias].window.expired += rows
 
     def forget(self, before: int) -> Mapping[str, int]:
         """Remove the same rows as `expire` without counting them. Return their number by stream."""
@@ -157,19 +159,18 @@ class JoinLoop:
         for alias, rows in tables.items():
             if isinstance(rows, WindowStore):
                 continue
-            store, counts = self.stores[alias], self.counts[alias]
+            store = self.stores[alias]
             for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
                 admitted = self.intake.admit_table(alias, batch)
                 if admitted is not None:
                     held = self.binding.held(alias, admitted.batch)
                     store.insert(held, admitted.keys, admitted.times, admitted.ends)
             store.forget_changes()
-            counts.most_rows, counts.most_bytes = len(store), store.nbytes
 
     def _put_together(
         self, alias: str, batch: pa.RecordBatch, rows: ProbeRows, kept: Any, order: tuple[str, ...]
     ) -> Iterator[pa.RecordBatch]:
-        counts, totals = self.counts[alias], ResultCounts()
+        counts, totals = self.counts[alias].matches, ResultCounts()
         begun = self._now()
         found = put_together(self.trees[alias], self.stores, rows, kept, order, self._result_limits, totals)
         try:
@@ -194,8 +195,9 @@ class JoinLoop:
 
     def _worked(self, alias: str, begun: tuple[int, int]) -> None:
         ns = self.clock() - begun[0]
-        self.counts[alias].putting_ns += ns
-        self.counts[alias].compiling_ns += compiled_by(self.clock) - begun[1]
+        times = self.counts[alias].times
+        times.total_ns += ns
+        times.compiling_ns += compiled_by(self.clock) - begun[1]
         self.loops[alias].worked(ns)
         self.pool.credit.time_ns += ns
 
@@ -253,12 +255,10 @@ class JoinLoop:
         """Return the work done for the rows of a stream since the last call."""
         probing, chain = self.loops[alias], self.chains[alias]
         looked, chain.looked = chain.looked, 0
-        return Probed(
-            chain.pipeline.names, probing.order, probing.take_work(), looked, probing.cost_ns(),
-            probing.unreported_mesh(),
-        )  # fmt: skip
+        work = take_report(probing, redact=self.options.redact)
+        return Probed(chain.pipeline.names, probing.order, work, looked)
 
-    def take_inner(self) -> Mapping[str, InnerResult]:
+    def take_inner(self) -> Mapping[str, JoinedCounts]:
         """Return no inner results: a multiway join holds only the windows."""
         return {}
 

@@ -8,7 +8,7 @@ or of a tree of another shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thalweg.events.parts import JoinedCounts
 from thalweg.kernels.window_chunks import Changes, WindowChunks, WindowRows
-from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.plan.join_graph import KeyClasses
 from thalweg.plan.join_shape import Shape
 from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.joins.join_binding import JoinBinding
-from thalweg.runtime.joins.join_intake import JoinIntake, StreamCounts
+from thalweg.runtime.joins.join_intake import JoinIntake
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.watermark import Watermarks
 
@@ -39,26 +39,6 @@ class Probed:
     work: Work
     looked: int
     """The number of index entries compared by probes."""
-    cost_ns: Sequence[float] = ()
-    """The cost of a probe of each of the others per row, if there is a mesh; nan if it is unknown."""
-    mesh: Mesh | None = None
-    """The mesh of the stream, if it has not been reported."""
-
-
-@dataclass(frozen=True, slots=True)
-class InnerResult:
-    """Counters of the rows that a tree of joins has put together from some of its streams."""
-
-    made: int
-    """Rows made since this was last taken."""
-    expired: int
-    """Rows expired since this was last taken."""
-    rows: int
-    """Rows held now."""
-    nbytes: int
-    most_rows: int
-    """The most rows held at once so far."""
-    most_bytes: int
 
 
 class JoinWindow(Protocol):
@@ -139,8 +119,8 @@ class WindowedJoin(Protocol):
         ...
 
     @property
-    def counts(self) -> dict[str, StreamCounts]:
-        """The counters by stream and table. Code that takes them replaces them with new ones."""
+    def counts(self) -> dict[str, JoinedCounts]:
+        """The counters by stream and table, without those of probes."""
         ...
 
     @property
@@ -197,8 +177,8 @@ class WindowedJoin(Protocol):
         """Return the work done for the rows of a stream since the last call."""
         ...
 
-    def take_inner(self) -> Mapping[str, InnerResult]:
-        """Return the inner results by name; a multiway join has none."""
+    def take_inner(self) -> Mapping[str, JoinedCounts]:
+        """Return the counters of inner results since the last call, by name; a multiway join has none."""
         ...
 
     def learned(self) -> Mapping[str, Any]:

@@ -65,7 +65,7 @@ class JoinSettings(AdaptSettings):
         """What the plan of the join depends on."""
         profile, parts = self.profile, None
         if self.policy_name == CHART and isinstance(profile, ChartSettings):
-            parts = profile.chart_parts
+            parts = profile.parts
         return WantedPlan(self.plan, objective_of(self.objective), self.policy_name != "static", parts)
 
     def options(
@@ -74,4 +74,4 @@ class JoinSettings(AdaptSettings):
         """Return the options for a loop of the join. `memory`: the bytes that the loop may use. `may_change`: whether
         the plan can change, and is changed when kept sub-joins need too much memory."""
         limits = JoinLimits(self.max_matches, memory, in_buckets, inner=not may_change)
-        return JoinOptions(self.policy, self.profile, self.slice_rows, limits, self.redact, snapshots)
+        return JoinOptions(self.policy.kind, self.profile, self.slice_rows, limits, self.redact, snapshots)

@@ -105,7 +105,7 @@ class StateHeader:
         return cls(
             stored["query"], stored["version"], tuple(stored["ancestors"]),
             {alias: tuple((low, end) for low, end in found) for alias, found in stored["chunks"].items()},
-            stored["marks"], stored["learned"], stored["active"], stored["start"], stored.get("plan", {}),
+            stored["marks"], stored["learned"], stored["active"], stored["start"], stored["plan"],
         )  # fmt: skip
 
     def bytes(self) -> bytes:
@@ -139,8 +139,6 @@ class KeptJoin:
         self.head = head
         self.watch = watch
         self._sizes: dict[str, dict[int, int]] = {alias: {} for alias in loop.streams}
-        self.reloaded = dict.fromkeys(loop.streams, 0)
-        """The number of chunks read from the store, by stream, since this was last taken."""
 
     @classmethod
     def open(
@@ -190,7 +188,7 @@ class KeptJoin:
                 if data is not None:
                     window.restore([(number, data)])
                     sizes[number] = len(data)
-                    self.reloaded[alias] += 1
+                    loop.counts[alias].window.reloaded += 1
             # copies in other processes continue from the last number they read, so a number must never be used again
             window.restore((), there[-1][1])
         loop.forget(BEGINNING if mark is None else mark)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thalweg.events.parts import ChainCounts
 from thalweg.kernels.binary_join import NO_LIMIT
 from thalweg.kernels.columns import take_rows
 from thalweg.kernels.multiway_join import ResultCounts, ResultLimits, put_together
@@ -20,7 +21,6 @@ from thalweg.kernels.window_store import WindowStore
 from thalweg.plan.join_graph import JoinGraph, KeyClasses
 from thalweg.plan.join_shape import Shape, streams_of, to_text
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
-from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.tree_node import JoinNode, PartialRows, Words, combined_schema, key_of, word_column
@@ -147,10 +147,10 @@ class MultiwayNode(JoinNode):
         """Return why the order in which rows of one input probe the others is kept; empty if no reason is given."""
         return self._loops[side].policy.standing
 
-    def take_work(self, side: str) -> tuple[tuple[str, ...], Work]:
+    def take_probes(self, side: str) -> tuple[tuple[str, ...], ChainCounts]:
         """Return the other inputs, and the probes of the rows of one input since the last call."""
         loop = self._loops[side]
-        return loop.chain.pipeline.names, loop.take_work()
+        return loop.chain.pipeline.names, loop.take_work().chain
 
     def _probe_rows(self, side: str, part: PartialRows) -> ProbeRows:
         keys = {key: self._words(key, part.batch) for key in self._stores[side].keys}

@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 
 from thalweg.adapt.chart import ChartSettings
-from thalweg.adapt.looked_up import LookedUp
 from thalweg.cost.join_bytes import limited_bytes, part_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
 from thalweg.cost.plan_chart import Place, PlanChart
 from thalweg.errors import JoinLimitError
+from thalweg.events import JoinObserved, Origin, PlanObserved
+from thalweg.events.parts import ChartCounts, PlanCounts, PlanForecast
 from thalweg.formatting import few_digits, percent, time_span
 from thalweg.optimizer.choose_plan import ALL_PLANS
 from thalweg.optimizer.joins.start_plan import StartPlan
@@ -88,8 +89,8 @@ def plan_watch(
     scale = {alias: second * (copies or {}).get(alias, 1) for alias in binding.plan.streams}
     lookup, estimating = None, Estimating()
     if charted is not None:
-        lookup = ChartLookup(chart, charted.chart_parts)
-        estimating = Estimating(charted.chart_rounds, charted.chart_decay, charted.chart_threshold)
+        lookup = ChartLookup(chart, charted.parts)
+        estimating = Estimating(charted.rounds, charted.decay, charted.threshold)
     return PlanWatch(
         binding.plan.graph, stay, memory, shape=start.shape, declared=start.shares, seed=settings.seed,
         objective=start.wanted.objective, scale=scale, lookup=lookup, estimating=estimating,
@@ -114,7 +115,7 @@ class PlanWatch:
         self.counts = JoinCounts(graph, stay, declared, scale, estimating)
         self.objective = objective
         self.lookup = lookup
-        self._looked_up = LookedUp()
+        self._looked_up = ChartCounts()
         self.is_charted = lookup is not None
         """Whether the user wants a chart to be followed."""
         self.shape: Shape = shape or graph.aliases
@@ -131,29 +132,27 @@ class PlanWatch:
         self._standing = ""
         self._held: dict[str, int] = {}
         """The rows of each window at the last report."""
-        self._forecast: dict[str, float] = {}
+        self._forecast: PlanForecast | None = None
         self.change: PlanChange | None = None
         """The change that the next report will contain; None if there was none."""
 
     def observe(
-        self, loop: WindowedJoin, taken: Sequence[dict[str, Any]], *, is_last: bool = False
-    ) -> dict[str, Any]:  # fmt: skip
-        """Count what a loop did since the last report, and choose the plan from now on: `shape`. Return the fields of a
-        `PlanObserved`. `taken`: the counters by stream, as they are reported; sampled partners are added to them.
+        self, loop: WindowedJoin, taken: Sequence[JoinObserved], *, is_last: bool = False
+    ) -> PlanObserved:  # fmt: skip
+        """Count what a loop did since the last report, and choose the plan from now on: `shape`. Return the record of
+        the plan, without its origin. `taken`: the records of the streams; sampled partners are added to them.
         `is_last`: no rows follow, so nothing is sampled and no plan is chosen."""
         begun = thread_time_ns()
-        forecast, self._forecast = self._forecast, {}
+        forecast, self._forecast = self._forecast, None
         refused = self.change  # a plan that needed too much memory since the last report
         counts = self.counts
         done = counts.count(loop, taken)
         plan = plan_text(loop.shape) if refused is None else refused.before
-        record = {
-            "plan": plan, "rows": sum(done.rows.values()), "work_ns": done.work_ns,
-            "results": sum(one.get("results", 0) for one in taken),
-            "elapsed": counts.elapsed * (loop.binding.tick_ns or 10**9) / 1e9,
-            "held_rows": sum(one.get("window_rows", 0) for one in taken), "held_bytes": loop.nbytes, **forecast,
-            "rates": tuple(counts.rates().values()),
-        }  # fmt: skip
+        counted = PlanCounts(
+            sum(done.rows.values()), done.work_ns, sum(one.matches.results for one in taken),
+            sum(one.window.rows for one in taken), loop.nbytes,
+        )  # fmt: skip
+        elapsed, rates = counts.elapsed * (loop.binding.tick_ns or 10**9) / 1e9, tuple(counts.rates().values())
         self._work_ns += done.work_ns
         self._work_per_report.add(done.work_ns)
         room_ns = LOAN_NS + BUDGET * self._work_ns - self._spent_ns
@@ -166,7 +165,7 @@ class PlanWatch:
             if numbers is not None:
                 if refused is None:
                     self._correct(loop, numbers, done)
-                best = self._next_plan(loop, numbers, record, can_pay=can_pay)
+                best = self._next_plan(loop, numbers, can_pay=can_pay)
                 if best is not None and refused is None:  # a report has one change
                     self._choose(loop, numbers, best)
                 if can_pay:
@@ -174,29 +173,24 @@ class PlanWatch:
             self._spent_ns += thread_time_ns() - begun
         self._held = {alias: len(window) for alias, window in loop.windows.items()}
         counts.reports += 1
-        record |= self._looked_up.taken()
-        if self._standing:
-            record["standing"] = self._standing
-        if self.change is not None:
-            record |= {"next_plan": self.change.after, "reason": self.change.reason}
-            self.change = None
-        return record
+        change, self.change = self.change, None
+        return PlanObserved(
+            Origin("", ""), plan, counted, forecast, elapsed, "" if change is None else change.after,
+            "" if change is None else change.reason, rates, self._looked_up.taken(), self._standing,
+        )  # fmt: skip
 
-    def _next_plan(
-        self, loop: WindowedJoin, numbers: JoinNumbers, record: dict[str, Any], *, can_pay: bool
-    ) -> Shape | None:
-        """Return the plan for the next report; None if there is no time to find it. Adds what a chart has to say to the
-        record."""
+    def _next_plan(self, loop: WindowedJoin, numbers: JoinNumbers, *, can_pay: bool) -> Shape | None:
+        """Return the plan for the next report; None if there is no time to find it."""
         self._use_chart_if_cheaper()
         if self.lookup is None:
             return self._search(numbers) if self._can_search() else None
         if self.is_charted and can_pay and self._can_search():
-            record |= self._fidelity(loop.shape, numbers)
+            self._judge(loop.shape, numbers)
         self.lookup.renew({pair: float(share) for pair, share in numbers.shares.items()}, self.counts.threshold)
         place = self._look_up(numbers, can_choose=can_pay and self._can_search())
         if place is None:
             return None
-        self._looked_up.add(moved=self.lookup.moved(place), is_outside=place.is_outside)
+        self._looked_up.look_up(moved=self.lookup.moved(place), is_outside=place.is_outside)
         if plan_text(place.plan) in self._refused:
             return self._search(numbers) if can_pay and self._can_search() else None
         return place.plan
@@ -220,17 +214,16 @@ class PlanWatch:
         """Whether a search is expected to take no more time than sampling and searching may take so far."""
         return SEARCH_NS << len(self.graph.aliases) <= LOAN_NS + BUDGET * self._work_ns
 
-    def _expected(self, numbers: JoinNumbers) -> dict[str, float]:
+    def _expected(self, numbers: JoinNumbers) -> PlanForecast:
         """Return what is expected in the next report, if it is as long as those before."""
         coming = self.counts.coming(numbers)
         kept = [frozenset(streams_of(node)) for node in nodes_of(self.shape)]
         parts = {frozenset([alias]) for alias in self.graph.aliases} | set(kept[:-1])
-        return {
-            "expected_ns": float(work_ns(self.shape, coming)) * self._times.factor(plan_text(self.shape)),
-            "expected_results": float(coming.rate(kept[-1])),
-            "expected_rows": sum(float(stored_rows(part, coming)) for part in parts),
-            "expected_bytes": float(plan_bytes(self.shape, coming)),
-        }
+        return PlanForecast(
+            float(work_ns(self.shape, coming)) * self._times.factor(plan_text(self.shape)),
+            float(coming.rate(kept[-1])), sum(float(stored_rows(part, coming)) for part in parts),
+            float(plan_bytes(self.shape, coming)),
+        )  # fmt: skip
 
     def glanced(self, loop: WindowedJoin) -> WindowedJoin:
         """Look the plan up between two reports if enough rows have arrived. Return a loop of the plan from now on."""
@@ -242,7 +235,7 @@ class PlanWatch:
         rates = self.counts.rates()
         if self.lookup.chart.knows(rates):
             place = self.lookup.chart.at(rates)
-            self._looked_up.add(moved=self.lookup.moved(place), is_outside=place.is_outside)
+            self._looked_up.look_up(moved=self.lookup.moved(place), is_outside=place.is_outside)
             numbers = self.counts.numbers(loop) if place.plan != self.shape else None
             if numbers is not None:
                 self._choose(loop, numbers, place.plan)
@@ -323,18 +316,18 @@ class PlanWatch:
 
         return self.lookup.at(self.counts.rates(), choose, can_choose=can_choose)
 
-    def _fidelity(self, shape: Shape, numbers: JoinNumbers) -> dict[str, Any]:
-        """Return whether the plan in force was the best for the rates that were observed, and by how many times it is
+    def _judge(self, shape: Shape, numbers: JoinNumbers) -> None:
+        """Count whether the plan in force was the best for the rates that were observed, and by how many times it is
         worse."""
         if not self.counts.observed:
-            return {}
+            return
         seen = replace(numbers, rates={**numbers.rates, **self.counts.observed}, _memo={})
         best = self._search(seen)
         objective, shapes = LEAST_CPU, [shape, best]
         if self.objective.name == "balance" and len(self.graph.aliases) <= ALL_PLANS:  # compared with all plans
             objective, shapes = self.objective, [shape, best, *all_plans(self.graph)]
         (mine, _), (least, _), *_ = PointScores(seen).of(shapes, objective)
-        return {"hit": plan_text(shape) == plan_text(best), "regret": max(mine / least, 1.0) if least else 1.0}
+        self._looked_up.judge(hit=plan_text(shape) == plan_text(best), regret=max(mine / least, 1.0) if least else 1.0)
 
     def _choose(self, loop: WindowedJoin, numbers: JoinNumbers, best: Shape) -> None:
         """Change to a plan if that pays."""
@@ -405,9 +398,8 @@ class PlanWatch:
         self._spent_ns, self._work_ns = snapshot["spent_ns"], snapshot["work_ns"]
         if self.max_bytes <= snapshot["max_bytes"]:  # with more memory, plans that needed too much may fit
             self._refused = {p: tuple(map(frozenset, parts)) for p, parts in snapshot["refused"].items()}
-        if "times" in snapshot:  # checkpoints of earlier versions have neither times nor a region
-            self._times.restore(snapshot["times"])
-        if self.lookup is not None and snapshot.get("region") is not None:
+        self._times.restore(snapshot["times"])
+        if self.lookup is not None and snapshot["region"] is not None:
             self.lookup.region = tuple(snapshot["region"])
         self.counts.restore(snapshot)
 
@@ -446,6 +438,6 @@ def rebuilt(loop: WindowedJoin, shape: Shape, rng: np.random.Generator) -> Windo
     for alias in binding.plan.graph.aliases:
         new.windows[alias].take_over(loop.contents(alias), loop.windows[alias].chunks)
     for alias in new.streams:  # rows that had expired without being removed yet may have been left out
-        loop.counts[alias].expired += len(loop.windows[alias]) - len(new.windows[alias])
+        loop.counts[alias].window.expired += len(loop.windows[alias]) - len(new.windows[alias])
     new.learn(loop.learned())
     return new

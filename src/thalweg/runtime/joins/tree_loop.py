@@ -14,13 +14,14 @@ without one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from thalweg.events.parts import InForceCounts, JoinedCounts
 from thalweg.kernels.compiling import WorkingClock, compiled_by
 from thalweg.kernels.window_chunks import WindowChunks, WindowRows
 from thalweg.kernels.window_store import WindowStore
@@ -31,7 +32,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import Admitted, JoinIntake
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_output import JoinOutput
-from thalweg.runtime.joins.join_protocol import InnerResult, Probed
+from thalweg.runtime.joins.join_protocol import Probed
 from thalweg.runtime.joins.multiway_node import MultiwayNode
 from thalweg.runtime.joins.tree_node import BinaryNode, JoinNode, PartialRows, Words, key_of, word_column
 from thalweg.runtime.joins.tree_window import TreeWindow
@@ -44,10 +45,7 @@ class _Inner:
     """The store and the counters of an inner result."""
 
     store: WindowStore
-    made: int = 0
-    expired: int = 0
-    most_rows: int = 0
-    most_bytes: int = 0
+    counts: JoinedCounts = field(default_factory=JoinedCounts)
 
 
 @dataclass(slots=True)
@@ -138,23 +136,22 @@ class TreeLoop:
             if matches.most > self.limits.max_matches:
                 raise self.limits.too_many_matches(alias, self._named_keys(alias, admitted.batch, matches.row))
             out = self.leave(made)
-            counts.results += out.num_rows
+            counts.matches.results += out.num_rows
             self._worked(alias, begun)
             if out.num_rows:
                 yield out
             begun = self._now()
-        counts.looked += self._looked() - looked
-        work = self._work[alias]
-        work.rows += part.num_rows
-        work.kept += matches.rows
-        if matches.most > counts.most_matches:
-            counts.most_matches = matches.most
-            counts.hottest = self._named_keys(alias, admitted.batch, matches.row)
+        counts.matches.looked += self._looked() - looked
+        probes = self._work[alias].chain
+        probes.rows += part.num_rows
+        probes.kept += matches.rows
+        if matches.most > counts.matches.most_matches:
+            counts.matches.most_matches = matches.most
+            counts.matches.hottest = self._named_keys(alias, admitted.batch, matches.row)
         if self._keep:
             window = self.windows[alias]
             window.add(rows)
-            counts.most_rows = max(counts.most_rows, len(window))
-            counts.most_bytes = max(counts.most_bytes, window.nbytes)
+            counts.window.measure(len(window), window.nbytes)
             self._measure_inner()
         self._worked(alias, begun)
 
@@ -185,9 +182,9 @@ class TreeLoop:
         """Remove and count the rows that can have no partner if no further row is older than `before`."""
         forgotten = self._forget(before)
         for alias in self.streams:
-            self.counts[alias].expired += forgotten[alias]
+            self.counts[alias].window.expired += forgotten[alias]
         for name, inner in self._inner.items():
-            inner.expired += forgotten[name]
+            inner.counts.window.expired += forgotten[name]
 
     def forget(self, before: int) -> Mapping[str, int]:
         """Remove the same rows as `expire` without counting them. Return their number by stream."""
@@ -249,11 +246,12 @@ class TreeLoop:
         """Return the work done for the rows of a stream since the last call. Probes of an inner result are counted for
         the first of its streams."""
         others = self._others[alias]
-        work, self._work[alias] = self._work[alias], Work.none(len(others))
-        work.rows_in_force = work.rows
-        work.evaluated_in_force, work.passed_in_force = list(work.evaluated), list(work.passed)
+        work = self._work[alias].taken()
+        chain = work.chain
+        work.in_force = InForceCounts(
+            rows=chain.rows, evaluated=chain.evaluated, passed=chain.passed, standing=self._standing(alias)
+        )
         order = tuple(others.index(name) for name in self.orders()[alias])
-        work.standing = self._standing(alias)
         return Probed(others, order, work, 0)
 
     def _standing(self, alias: str) -> str:
@@ -267,16 +265,13 @@ class TreeLoop:
             place = node.parent
         return f"the plan {to_text(self.shape)} determines it"
 
-    def take_inner(self) -> Mapping[str, InnerResult]:
-        """Return the counters of the inner results by name."""
-        taken = {}
-        for name, inner in self._inner.items():
-            store = inner.store
-            taken[name] = InnerResult(
-                inner.made, inner.expired, len(store), store.nbytes, inner.most_rows, inner.most_bytes
-            )
-            inner.made = inner.expired = 0
-        return taken
+    def take_inner(self) -> Mapping[str, JoinedCounts]:
+        """Return the counters of the inner results since the last call, by name."""
+        found = {name: inner.counts.taken() for name, inner in self._inner.items()}
+        for name, counts in found.items():
+            store = self._inner[name].store
+            counts.window.rows, counts.window.bytes = len(store), store.nbytes
+        return found
 
     def learned(self) -> Mapping[str, Any]:
         """Return what a multiway join learned before. A tree learns nothing, and passes it on."""
@@ -297,19 +292,19 @@ class TreeLoop:
             if node.parent is None:
                 yield made
             else:
-                self._inner[node.name].made += made.num_rows
+                self._inner[node.name].counts.stream.rows += made.num_rows
                 yield from self._push_up(alias, *node.parent, made)
-        work, others = self._work[alias], self._others[alias]
+        probes, others = self._work[alias].chain, self._others[alias]
         if isinstance(node, MultiwayNode):
-            names, probed = node.take_work(side)
+            names, probed = node.take_probes(side)
             for n, name in enumerate(names):
                 k = others.index(streams_of(node.shape[node.sides.index(name)])[0])
-                work.evaluated[k] += probed.evaluated[n]
-                work.passed[k] += probed.passed[n]
+                probes.evaluated[k] += probed.evaluated[n]
+                probes.passed[k] += probed.passed[n]
         else:
             k = others.index(node.others(side)[0][0])
-            work.evaluated[k] += part.num_rows
-            work.passed[k] += node.found - found
+            probes.evaluated[k] += part.num_rows
+            probes.passed[k] += node.found - found
 
     def _store_again(self, node: JoinNode, side: str, part: PartialRows, *, limited: bool) -> None:
         """Send rows up the tree again to store them and their inner results, without returning results."""
@@ -367,8 +362,6 @@ class TreeLoop:
                 if admitted is not None:
                     part = self._part(alias, self._rows(alias, admitted))
                     self._store_again(*self.leaves[alias], part, limited=self.limits.inner)
-            window, counts = self.windows[alias], self.counts[alias]
-            counts.most_rows, counts.most_bytes = len(window), window.nbytes
         self._measure_inner()
 
     def _check_memory(self, name: str, part: PartialRows) -> None:
@@ -386,8 +379,7 @@ class TreeLoop:
 
     def _measure_inner(self) -> None:
         for inner in self._inner.values():
-            inner.most_rows = max(inner.most_rows, len(inner.store))
-            inner.most_bytes = max(inner.most_bytes, inner.store.nbytes)
+            inner.counts.window.measure(len(inner.store), inner.store.nbytes)
 
     def _named_keys(self, alias: str, batch: pa.RecordBatch, row: int) -> str:
         return "" if self.options.redact else self.binding.named_keys(alias, batch, row)
@@ -399,8 +391,9 @@ class TreeLoop:
         return self.clock(), compiled_by(self.clock)
 
     def _worked(self, alias: str, begun: tuple[int, int]) -> None:
-        self.counts[alias].putting_ns += self.clock() - begun[0]
-        self.counts[alias].compiling_ns += compiled_by(self.clock) - begun[1]
+        times = self.counts[alias].times
+        times.total_ns += self.clock() - begun[0]
+        times.compiling_ns += compiled_by(self.clock) - begun[1]
 
     def _siblings_of(self, alias: str) -> list[tuple[tuple[str, ...], ...]]:
         """Return the streams and tables of the other inputs of each join, from the leaf up."""

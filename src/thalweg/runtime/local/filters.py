@@ -87,7 +87,9 @@ class Filtering(Operator):
 
 def loop_options(settings: FilterSettings) -> LoopOptions:
     """Return the options of a loop with these settings."""
-    return LoopOptions(settings.policy, settings.profile, settings.slice_rows, settings.dead_letter, settings.redact)
+    return LoopOptions(
+        settings.policy.kind, settings.profile, settings.slice_rows, settings.dead_letter, settings.redact
+    )
 
 
 def make_loop(plan: FilterPlan, settings: FilterSettings, rng: np.random.Generator) -> FilterLoop[pa.RecordBatch]:
@@ -151,10 +153,10 @@ def _filtered(
                 operator.set_up({PORT: batch.schema}, None, np.random.default_rng(settings.seed))
                 ready = True
             yield from operator.serve(PORT, batch)
-            if operator.loop.work.rows >= REPORT_EVERY_ROWS:
+            if operator.loop.work.chain.rows >= REPORT_EVERY_ROWS:
                 report()
     finally:
-        if ready and operator.loop.work.rows:
+        if ready and operator.loop.work.chain.rows:
             report()
 
 

@@ -8,7 +8,7 @@ those.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,18 +17,18 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest, warn_user
-from thalweg.events import Record
+from thalweg.events import Origin, Record
+from thalweg.events.parts import StreamCounts
 from thalweg.formatting import plural, time_span
 from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.optimizer.joins.start_plan import StartPlan
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.runtime.filters.work_record import RecordOrigin
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_record import records_of, take_counters
+from thalweg.runtime.joins.join_record import observed, records_of, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.plan_watch import plan_watch
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
@@ -115,7 +115,7 @@ class Joining(Operator):
 
     def late(self) -> int:
         """Return the number of late rows of all streams."""
-        return sum(counts.late for counts in self.loop.counts.values())
+        return sum(counts.stream.late for counts in self.loop.counts.values())
 
     def orders(self) -> Mapping[str, tuple[str, ...]]:
         """Return, by stream, the order in which the others are probed."""
@@ -209,12 +209,12 @@ def _joined(
     lost = _LateRowCounts()
     unreported, report_at, some = 0, 1, False
 
-    record_origin = RecordOrigin(run, None, "local", settings.policy_name)
+    origin = Origin(run, "local", worker="local", policy=settings.policy_name)
 
     def report(*, is_last: bool = False) -> None:
         taken = take_counters(operator.loop)
-        plan = None if watch is None else watch.observe(operator.loop, taken, is_last=is_last)
-        for record in records_of(taken, record_origin, "local", plan):
+        plan = None if watch is None else watch.observe(operator.loop, observed(taken), is_last=is_last)
+        for record in records_of(taken, origin, plan):
             sink(record)
 
     for alias in sources:
@@ -336,25 +336,23 @@ class _LateRowCounts:
     """Counts late rows by stream, over all reports of a pass."""
 
     def __init__(self) -> None:
-        self._rows: Counter[str] = Counter()
-        self._late: Counter[str] = Counter()
-        self._by: dict[str, str] = {}
+        self._rows: dict[str, StreamCounts] = defaultdict(StreamCounts)
+        self._tick_ns: int | None = None
 
     def add(self, loop: WindowedJoin) -> None:
         """Add the counters since the last report."""
+        self._tick_ns = loop.binding.tick_ns
         for alias, counts in loop.counts.items():
-            self._rows[alias] += counts.rows
-            self._late[alias] += counts.late
-            self._by[alias] = time_span(counts.most_late, loop.binding.tick_ns)
+            self._rows[alias].add(counts.stream)
 
     def sentences(self, of_query: bool) -> Iterator[str]:
         """Return a warning for each stream that lost too many rows."""
         in_join = "the stream is not in order; raise its lateness=. j.late_over(...) returns these rows"
-        for alias, late in self._late.items():
-            if late > WORTH_A_WARNING * self._rows[alias]:
+        for alias, counts in self._rows.items():
+            if counts.late > WORTH_A_WARNING * counts.rows:
                 yield (
-                    f"{late:,} of {plural(self._rows[alias], 'row')} of {alias} were late and not joined, by up to "
-                    f"{self._by[alias]}: {IN_SQL if of_query else in_join}"
+                    f"{counts.late:,} of {plural(counts.rows, 'row')} of {alias} were late and not joined, by up to "
+                    f"{time_span(counts.most_late, self._tick_ns)}: {IN_SQL if of_query else in_join}"
                 )
 
 

@@ -21,10 +21,10 @@ from pyspark.sql import functions as F
 
 from thalweg.adapt import ProfileSettings
 from thalweg.errors import PlanError
-from thalweg.events import Record
+from thalweg.events import Origin, Record
 from thalweg.plan import FilterPlan, NativePlan, NativePredicate
 from thalweg.plan.expression_kind import UNKNOWN, kinds_of
-from thalweg.runtime.filters.native_order import NativeOrder, NativeRun
+from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.guarded import all_true, kept_whole
 from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
@@ -54,8 +54,8 @@ def filter_natively(
 
     def report(outcomes: Outcomes, run: str, batch: int | None) -> None:
         query, start = of_query(run) if batch is not None else (None, None)
-        of = NativeRun(run, kind, batch, settings.policy_name, plan.pipeline.names, query, start)
-        sink(native.record(ordered, outcomes, of))
+        origin = Origin(run, kind, batch, policy=settings.policy_name, query=query, start=start)
+        sink(native.record(origin, plan.pipeline.names, ordered, outcomes))
 
     def report_once(run: str, batch: int | None) -> None:
         if run not in reported:

@@ -86,13 +86,14 @@ def refuse_unpicklable(what: str, value: object, remedy: str) -> None:
 def policy_digest(settings: AdaptSettings) -> str:
     """Return a digest of a policy class and its settings, which a worker compares with that of the previous task: each
     task unpickles its own class. Empty for a built-in policy. Raise a PlanError if the class cannot be pickled."""
-    if isinstance(settings.policy, str):
+    policy = settings.policy.kind
+    if isinstance(policy, str):
         return ""
     try:
-        return digest_of(pickled((settings.policy, settings.profile)))
+        return digest_of(pickled((policy, settings.profile)))
     except Exception as error:
         raise PlanError(
-            f"policy {settings.policy_name!r} (class {settings.policy.__qualname__}) cannot be sent to Spark's "
+            f"policy {settings.policy_name!r} (class {policy.__qualname__}) cannot be sent to Spark's "
             f"workers: {error_text(error)}. The class, its settings, or something they refer to, holds an "
             "object of this process (a lock, an open file, a connection, the SparkSession); create it in __init__, or "
             "put the class into a module that the workers can import"

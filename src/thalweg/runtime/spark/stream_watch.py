@@ -20,7 +20,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from thalweg.events import BatchTimed
+from thalweg.events import BatchTimed, Origin
 
 REPORTED_WITHIN_S = 5.0
 """The longest wait for the events of a query that has ended."""
@@ -165,7 +165,8 @@ def _timed(progress: Mapping[str, Any]) -> BatchTimed:
     at = datetime.fromisoformat(progress["timestamp"]).timestamp()
     seconds = progress["durationMs"]["triggerExecution"] / 1e3
     name = progress.get("name") or None
-    return BatchTimed(f"{query} run {start}", batch, int(progress["numInputRows"]), seconds, at, query, start, name)
+    origin = Origin(f"{query} run {start}", "stream", batch, query=query, start=start, query_name=name)
+    return BatchTimed(origin, int(progress["numInputRows"]), seconds, at)
 
 
 def watch(spark: SparkSession, metric: str, sink: WorkSink) -> None:

@@ -257,7 +257,7 @@ def _new_loop(
     task: ChainTask, chain: Chain[pa.RecordBatch], learned: dict[str, Any] | None
 ) -> FilterLoop[pa.RecordBatch]:
     settings = task.settings
-    options = LoopOptions(settings.policy, settings.profile, settings.slice_rows)
+    options = LoopOptions(settings.policy.kind, settings.profile, settings.slice_rows)
     recalled = task.recalled if learned is None else None
     loop = make_filter_loop(chain, options, np.random.default_rng(settings.seed), recalled)
     if learned is not None:

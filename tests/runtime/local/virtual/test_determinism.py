@@ -27,7 +27,7 @@ def run(seed: int) -> Trace:
     dear_first = {"not 3": "2 ms", "not 5": "1 ms"}
     some = Selection("some", "a", not_third, not_fifth, costs=Costs(predicate=dear_first), policy="sweep")
     costs = Costs(move="2 ms", probe={"b": "9 ms", "c": "1 ms"}, result="3 ms")
-    join = MultiwayJoin("multiway", ON, "1 second", "t", reads={"a": "some"}, costs=costs, policy="a-greedy", p=0.5)
+    join = MultiwayJoin("multiway", ON, "1 second", "t", reads={"a": "some"}, costs=costs, policy="a-greedy(p=0.5)")
     tree = tree_join("tree", (("a", "b"), "c"), ON, "1 second", "t", reads={"a": "some"}, costs=Costs(probe="4 ms"))
     return simulate(sources, [some, join, *tree], every=0.25, seed=seed)
 

@@ -56,8 +56,7 @@ def test_changes_of_order_are_marked() -> None:
         expensive,
         cheap,
         costs=Costs(predicate={"expensive": "9 ms", "cheap": "1 ms"}),
-        policy="a-greedy",
-        p=0.2,
+        policy="a-greedy(p=0.2)",
     )
     trace = simulate({"s": Source(table, regular(90))}, one)
     above, _ = figure(trace).axes

@@ -67,8 +67,7 @@ def chain(marker: Path | None, events: Path) -> tw.Filters:
         tw.predicate(lambda n: pc.less(n, 800), "n", vectorized=True, name="low"),
         tw.predicate(digits, "text", vectorized=True),
         tw.predicate(lambda text: pc.match_substring(text, "7"), "text", vectorized=True, name="has_seven"),
-        p=0.3,
-        profile_window=30,
+        policy="a-greedy(p=0.3, profile_window=30)",
         slice_rows=50,
         events=events,
     )

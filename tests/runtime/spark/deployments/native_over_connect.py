@@ -40,7 +40,7 @@ def run(spark: Any, folder: Path) -> dict[str, Any]:
 
     def chain() -> tw.Filters:
         natives = (tw.predicate(columns[name], name=name) for name in CHOSEN)
-        return tw.filters(*natives, third, p=0.5, events=events)
+        return tw.filters(*natives, third, policy="a-greedy(p=0.5)", events=events)
 
     keep = chain()
     ids = [sorted(row.id for row in df.transform(keep).select("id").collect()) for _ in range(2)]

@@ -57,10 +57,10 @@ def counts(j: tw.Join, rows: int, seconds: float = 30.0) -> dict[str, Any]:
     def counted() -> dict[str, Any]:
         report = j.report()
         by_stream = {
-            alias: sum(section.streams[alias].rows for section in report.sections if alias in section.streams)
+            alias: sum(section.streams[alias].stream.rows for section in report.sections if alias in section.streams)
             for alias in ALIASES
         }
-        late = sum(stream.late for section in report.sections for stream in section.streams.values())
+        late = sum(stream.stream.late for section in report.sections for stream in section.streams.values())
         return {"rows": by_stream, "late": late, "results": sum(section.results for section in report.sections)}
 
     until = time.monotonic() + seconds

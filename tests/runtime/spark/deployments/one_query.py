@@ -63,7 +63,7 @@ def chain(places: str, **settings: Any) -> tw.Filters:
         tw.predicate(low, "n", vectorized=True),
         tw.predicate(digits, "text"),
         tw.predicate(has_seven_and_says_where(places), "text", name="has_seven"),
-        **{"p": 0.3, "profile_window": 30, "slice_rows": 50, **settings},
+        **{"policy": "a-greedy(p=0.3, profile_window=30)", "slice_rows": 50, **settings},
     )
 
 

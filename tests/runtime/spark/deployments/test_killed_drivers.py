@@ -115,11 +115,11 @@ class Filters(KilledProgram):
         rows = dict.fromkeys(read_by, 0)
         for record in records:
             if isinstance(record, Observed):
-                assert record.batch is not None
-                rows[record.batch] += record.rows
+                assert record.origin.batch is not None
+                rows[record.origin.batch] += record.chain.rows
         assert all(count <= read_by[batch] for batch, count in rows.items()), rows
         assert sum(count < read_by[batch] for batch, count in rows.items()) <= self.kills, rows
-        starts = {record.start for record in records if isinstance(record, Observed)}
+        starts = {record.origin.start for record in records if isinstance(record, Observed)}
         assert len(starts) == self.kills + 1
         verdicts = [record for record in records if isinstance(record, VerdictGiven)]
         assert len(verdicts) > sum(read_by.values()) // input_files.ROWS_A_FILE, "the order was restless"
@@ -149,8 +149,8 @@ class JoinBySpark(KilledProgram):
         rows: dict[tuple[str, int | None], int] = {}
         for record in read(self.folder / "events.jsonl"):
             if isinstance(record, JoinObserved):
-                key = record.stream, record.batch
-                rows[key] = rows.get(key, 0) + record.rows
+                key = record.alias, record.origin.batch
+                rows[key] = rows.get(key, 0) + record.stream.rows
         most = self.files * join_files.ROWS_A_FILE
         for alias in ALIASES:
             told = [count for (stream, _), count in rows.items() if stream == alias]

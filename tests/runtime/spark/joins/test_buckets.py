@@ -57,7 +57,9 @@ def test_each_result_comes_once(spark: SparkSession, tmp_path: Path, buckets: in
     wait_until(lambda: [s.results for s in join.report().sections] == [len(expected)] * 2 + [0], "three sections")
     for section in join.report().sections:
         for alias, stream in section.streams.items():  # what every bucket got is counted once
-            assert (stream.rows, stream.no_time, stream.replicated) == (120, 1, alias == "d"), alias
+            assert (stream.stream.rows, stream.stream.no_time, stream.stream.replicated) == (120, 1, alias == "d"), (
+                alias
+            )
             assert len(stream.buckets) == buckets
 
 

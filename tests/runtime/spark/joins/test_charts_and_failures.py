@@ -72,20 +72,20 @@ def test_a_charted_query_survives_a_killed_worker(spark: SparkSession, tmp_path:
     data = parts()
     streams = files(tmp_path / "in", {alias: tables[:4] for alias, tables in data.items()})
 
-    def started(**given: Any) -> tw.ContinuousQuery:
+    def started(settings: str, **given: Any) -> tw.ContinuousQuery:
         s = tw.session(spark)
         for alias, each in streams.items():
             s.stream(alias, each.stream(spark), time="ts")
-        q = s.query(QUERY, policy="chart", **given)
+        q = s.query(QUERY, policy=f"chart({settings})", **given)
         handle = q.start(str(tmp_path / "out"), checkpoint=tmp_path / "checkpoint", trigger="availableNow")
         handle.awaitTermination()
         return q
 
     with pytest.raises(tw.QueryError):
-        started(chart_parts=4, statistics=declared())
+        started("parts=4", statistics=declared())
     assert killed.exists()
     add(streams, data, 4)
-    again = started(chart_parts=7, chart_rounds=2, statistics=declared(a=(1.0, 20.0)))
+    again = started("parts=7, rounds=2", statistics=declared(a=(1.0, 20.0)))
     assert ids(results(spark, tmp_path), "abc") == by_duckdb(data)
 
     def followed() -> Any:
@@ -106,26 +106,26 @@ def test_any_chart_on_spark(spark: SparkSession, tmp_path: Path, killed: Path, s
     data, events = parts(), tmp_path / "events.jsonl"
     streams = files(tmp_path / "in", {alias: tables[:4] for alias, tables in data.items()})
 
-    def charted(**given: Any) -> None:
+    def charted(parts: int, **given: Any) -> None:
         j = tw.join(
-            ON, f"{WINDOW} seconds", "ts", buckets=2, select=["a.id", "b.id", "c.id"], policy="chart", chart_rounds=1,
-            events=events, **given,
+            ON, f"{WINDOW} seconds", "ts", buckets=2, select=["a.id", "b.id", "c.id"], events=events,
+            policy=tw.policy("chart", parts=parts, rounds=1), **given,
         )  # fmt: skip
         with drawn_charts(seed):
             joined = j(**streaming(spark, streams))
         run(joined, tmp_path)
 
     with pytest.raises(StreamingQueryException):
-        charted(chart_parts=1000, statistics=declared())
+        charted(1000, statistics=declared())
     assert killed.exists()
-    charted(chart_parts=2 + seed, statistics=declared(factor=3.0))
+    charted(2 + seed, statistics=declared(factor=3.0))
     add(streams, data, 4)
-    charted(chart_parts=1000)
+    charted(1000)
     assert ids(results(spark, tmp_path), "abc") == by_duckdb(data)
 
     def records() -> list[PlanObserved]:
-        return [record for record in read(events) if isinstance(record, PlanObserved) and record.rows]
+        return [record for record in read(events) if isinstance(record, PlanObserved) and record.counted.rows]
 
-    wait_until(lambda: len({record.batch for record in records()}) == len(data["a"]), "all rounds are reported")
+    wait_until(lambda: len({record.origin.batch for record in records()}) == len(data["a"]), "all rounds are reported")
     assert len({record.plan for record in records()}) > 1
     assert sum(bool(record.next_plan) for record in records()) >= KILLED

@@ -83,7 +83,7 @@ def test_a_clock_that_jumps_changes_no_row(year: int) -> None:
     for n, jump in enumerate(JUMPS):
         found += bucket.round(now + n * SECOND + jump, **{alias: batches[n] for alias, batches in SECONDS.items()})
     assert sorted(found) == by_hand()
-    assert all(stream.late == 0 for stream in bucket.kept.loop.intake.counts.values())
+    assert all(stream.stream.late == 0 for stream in bucket.kept.loop.intake.counts.values())
 
 
 def test_a_stream_is_let_go_soon_after_the_clock_was_set_back() -> None:
@@ -124,8 +124,9 @@ def test_a_stream_whose_clock_jumps(spark: SparkSession, tmp_path: Path, monkeyp
 
     def wrong(progress: Any) -> BatchTimed:
         record = timed(progress)
-        seen.append(record.batch)
-        jump = JUMPS[record.batch % len(JUMPS)] / 1000
+        assert record.origin.batch is not None
+        seen.append(record.origin.batch)
+        jump = JUMPS[record.origin.batch % len(JUMPS)] / 1000
         return replace(record, at=record.at + jump, seconds=record.seconds + max(jump, 0.0))
 
     seen: list[int] = []

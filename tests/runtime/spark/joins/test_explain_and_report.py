@@ -62,9 +62,11 @@ def test_the_report_of_a_stream_and_of_finished_data(spark: SparkSession, tmp_pa
     assert (stream.kind, stream.first_batch, stream.last_batch) == ("stream", 0, 1)
     assert (batch.kind, batch.results) == ("batch", 4)
     for section in (stream, batch):
-        told = {alias: (each.rows, each.late, each.no_key) for alias, each in section.streams.items()}
+        told = {
+            alias: (each.stream.rows, each.stream.late, each.stream.no_key) for alias, each in section.streams.items()
+        }
         assert told == {"a": (4, 0, 0), "b": (3, 0, 0)}
     # the last watermark is 20: only those of 20 and 40 are held, in memory and in Spark's state store
-    assert {alias: each.window_rows for alias, each in stream.streams.items()} == {"a": 1, "b": 2}
-    assert all(each.state_chunks == 1 and each.state_bytes > 0 for each in stream.streams.values())
+    assert {alias: each.window.rows for alias, each in stream.streams.items()} == {"a": 1, "b": 2}
+    assert all(each.window.state_chunks == 1 and each.window.state_bytes > 0 for each in stream.streams.values())
     assert "micro-batches 0 to 1: 4 results in 2 buckets, policy auto" in str(join.report())

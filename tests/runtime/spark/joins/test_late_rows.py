@@ -73,7 +73,10 @@ def test_late_rows_and_rows_without_time_are_set_aside(spark: SparkSession, tmp_
     assert lost.num_rows == 8
     wait_until(lambda: [s.results for s in join.report().sections] == [len(joined)], "all results in the report")
     (section,) = join.report().sections
-    told = {alias: (stream.rows, stream.late, stream.no_time) for alias, stream in section.streams.items()}
+    told = {
+        alias: (stream.stream.rows, stream.stream.late, stream.stream.no_time)
+        for alias, stream in section.streams.items()
+    }
     assert told == {"a": (10, 4, 1), "b": (11, 2, 1)}
 
 
@@ -202,11 +205,13 @@ def test_a_stream_that_stops_is_let_go_only_when_asked(spark: SparkSession, tmp_
     assert _counted(join, "late") == {"a": 0, "b": int(let_go)}
     last = join.report().sections[-1]
     # of seconds 0, 1, 48 and 100 the watermark of 100 leaves one; that of 50, which `b` brings, leaves two
-    assert {alias: stream.window_rows for alias, stream in last.streams.items()} == (
+    assert {alias: stream.window.rows for alias, stream in last.streams.items()} == (
         {"a": 1, "b": 0} if let_go else {"a": 2, "b": 1}
     )
 
 
 def _counted(join: tw.Join, name: str) -> dict[str, int]:
     sections = join.report().sections
-    return {alias: sum(getattr(s.streams[alias], name) for s in sections if alias in s.streams) for alias in "ab"}
+    return {
+        alias: sum(getattr(s.streams[alias].stream, name) for s in sections if alias in s.streams) for alias in "ab"
+    }

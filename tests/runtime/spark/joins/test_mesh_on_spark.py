@@ -66,9 +66,9 @@ class RestlessTask(JoinTask):
 
     def loop(self, *, snapshots: bool) -> WindowedJoin:
         """Return a new join loop, of which all probes change their meshes."""
-        if self.settings.policy != "mesh":
+        if self.settings.policy_name != "mesh":
             return super().loop(snapshots=snapshots)
-        plain = replace(self.settings, policy="static", of_policy={})
+        plain = replace(self.settings, policy=tw.policy("static"))
         made = JoinTask.loop(replace(self, settings=plain), snapshots=snapshots)
 
         def restless(chain: ProbeChain, alias: str) -> FilterLoop[ProbeRows]:
@@ -96,7 +96,7 @@ def killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 def routed(events: Path) -> list[JoinObserved]:
     """The reports of buckets in which a mesh was in force at the end."""
-    return [record for record in read(events) if isinstance(record, JoinObserved) and record.mesh_version is not None]
+    return [record for record in read(events) if isinstance(record, JoinObserved) and record.routes is not None]
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_meshes_change_while_workers_die_and_rounds_are_repeated(
         """The streams of which a bucket had a mesh, of each start."""
         found: dict[str | None, set[str]] = {}
         for record in routed(events):
-            found.setdefault(record.start, set()).add(record.stream)
+            found.setdefault(record.origin.start, set()).add(record.alias)
         return list(found.values())
 
     wait_until(lambda: len(by_start()) >= 3 and "c" in by_start()[-1], "the third start is reported")
@@ -143,8 +143,9 @@ def test_meshes_change_while_workers_die_and_rounds_are_repeated(
     assert first == {"a"}
     assert set.union(*second) == {"a", "b"}
     assert third == {"a", "c"}
-    assert any(sum(rows > 0 for rows in record.route_rows) > 1 for record in routed(events)), "on several routes"
-    assert len({record.worker for record in routed(events)}) == 2, "each bucket has meshes of its own"
+    taken = [record.routes.rows for record in routed(events) if record.routes is not None]
+    assert any(sum(rows > 0 for rows in each) > 1 for each in taken), "on several routes"
+    assert len({record.origin.worker for record in routed(events)}) == 2, "each bucket has meshes of its own"
 
 
 def test_finished_data_with_and_without_kept_sub_joins(spark: SparkSession, tmp_path: Path, restless: None) -> None:

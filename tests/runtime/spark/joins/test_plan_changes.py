@@ -107,9 +107,14 @@ def test_buckets_change_their_plans_and_keep_them(spark: SparkSession, tmp_path:
     def records() -> list[PlanObserved]:
         return [record for record in read(events) if isinstance(record, PlanObserved)]
 
-    wait_until(lambda: {r.batch for r in records() if r.rows} >= set(range(FILES)), "all micro-batches are reported")
+    wait_until(
+        lambda: {r.origin.batch for r in records() if r.counted.rows} >= set(range(FILES)),
+        "all micro-batches are reported",
+    )
     for worker in ("bucket 0", "bucket 1"):
-        mine = sorted((r for r in records() if r.worker == worker and r.rows), key=lambda r: r.batch or 0)
+        mine = sorted(
+            (r for r in records() if r.origin.worker == worker and r.counted.rows), key=lambda r: r.origin.batch or 0
+        )
         plans = [record.plan for record in mine]
         assert plans[0] == "multiway"
         assert plans[KILLED:] == ["(a (b c))"] * (FILES - KILLED)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark import cloudpickle
 
+import thalweg as tw
 from tests.runtime.joins.start_plans import start_knowing_nothing
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.partitioning import Partitioning
@@ -35,7 +36,7 @@ print(sorted(name for name in ("thalweg", "numba", "pandas", "pyarrow") if name 
 def test_the_states_of_an_operator_are_known_without_an_import(tmp_path: Path) -> None:
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA})
-    settings = JoinSettings(policy="static")
+    settings = JoinSettings(tw.policy("static"))
     task = JoinTask(
         binding, settings, (0,), Partitioning.of(plan.graph), "join", {}, start_knowing_nothing(plan, settings, 1)
     )  # fmt: skip

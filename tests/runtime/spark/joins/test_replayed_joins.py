@@ -50,7 +50,7 @@ def from_file(events: Path) -> JoinReport:
 
 
 def totals(report: JoinReport) -> tuple[dict[str, int], int]:
-    rows = {alias: sum(section.streams[alias].rows for section in report.sections) for alias in ALIASES}
+    rows = {alias: sum(section.streams[alias].stream.rows for section in report.sections) for alias in ALIASES}
     return rows, sum(section.results for section in report.sections)
 
 
@@ -61,7 +61,7 @@ def each_once(folder: Path, files: int) -> tuple[dict[str, int], int]:
 def starts_of(events: Path, batch: int) -> list[str | None]:
     """The runs that reported a micro-batch, in the order of the lines."""
     told = map(from_json, events.read_text().splitlines())
-    return list(dict.fromkeys(r.start for r in told if isinstance(r, JoinObserved) and r.batch == batch))
+    return list(dict.fromkeys(r.origin.start for r in told if isinstance(r, JoinObserved) and r.origin.batch == batch))
 
 
 @pytest.mark.slow

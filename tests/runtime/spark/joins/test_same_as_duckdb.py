@@ -74,7 +74,7 @@ def test_streams_stopped_and_started_again(
         return [section for join in joins for section in join.report().sections]
 
     wait_until(lambda: sum(section.results for section in sections()) == len(expected), "all results in the reports")
-    assert all(stream.late == 0 for section in sections() for stream in section.streams.values())
+    assert all(stream.stream.late == 0 for section in sections() for stream in section.streams.values())
 
 
 @examples(4, long=100, phases=PHASES)

@@ -35,7 +35,7 @@ def words(explained: tw.Explanation) -> str:
 
 
 def held(made: tw.Join) -> int:
-    return sum(stream.window_rows for stream in made.report().sections[0].streams.values())
+    return sum(stream.window.rows for stream in made.report().sections[0].streams.values())
 
 
 def test_the_stream_with_the_most_rows_is_spread(spark: SparkSession, tmp_path: Path) -> None:

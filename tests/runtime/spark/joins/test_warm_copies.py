@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
+import thalweg as tw
 from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.start_plans import start_knowing_nothing
 from thalweg.errors import CheckpointError
@@ -67,7 +68,7 @@ def task() -> Iterator[JoinTask]:
     bucket_round._TASKS.clear()
     plan = JoinPlan.of("a.k = b.k", "10 seconds", "ts", "0 seconds")
     binding = JoinBinding.of(plan, {"a": SCHEMA, "b": SCHEMA})
-    settings = JoinSettings(policy="static")
+    settings = JoinSettings(tw.policy("static"))
     yield JoinTask(
         binding, settings, (0,), Partitioning.of(plan.graph), "join", {}, start_knowing_nothing(plan, settings, 1)
     )  # fmt: skip

@@ -92,8 +92,8 @@ def test_hosts_that_ask_for_a_name_connect_to_it_and_are_weird(
     run(j(**streaming(spark, streams)), tmp_path, seconds=250)
     assert told(results(spark, tmp_path)) == right
     rows = sum(table.num_rows for table in tables.values())
-    wait_until(lambda: sum(s.rows for s in j.report().sections[0].streams.values()) == rows, "all rows counted")
-    assert all(stream.late == 0 for stream in j.report().sections[0].streams.values())
+    wait_until(lambda: sum(s.stream.rows for s in j.report().sections[0].streams.values()) == rows, "all rows counted")
+    assert all(stream.stream.late == 0 for stream in j.report().sections[0].streams.values())
 
     if which == "two minutes":
         finished = {alias: stream.finished(spark) for alias, stream in streams.items()}

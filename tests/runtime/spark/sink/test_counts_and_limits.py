@@ -48,11 +48,14 @@ def test_late_rows_events_and_reports_are_those_of_other_sinks(spark: SparkSessi
     assert written(tmp_path) == joined
     wait_until(lambda: [s.results for s in j.report().sections] == [len(joined)], "all results in the report")
     (section,) = j.report().sections
-    counted = {alias: (stream.rows, stream.late, stream.no_time) for alias, stream in section.streams.items()}
+    counted = {
+        alias: (stream.stream.rows, stream.stream.late, stream.stream.no_time)
+        for alias, stream in section.streams.items()
+    }
     assert counted == {"a": (10, len(late["a"]), len(no_time["a"])), "b": (11, len(late["b"]), len(no_time["b"]))}
     records = [record for record in read(events) if isinstance(record, JoinObserved)]
-    assert sum(record.results for record in records) == len(joined)
-    assert sum(record.late for record in records) == len(late["a"]) + len(late["b"])
+    assert sum(record.matches.results for record in records) == len(joined)
+    assert sum(record.stream.late for record in records) == len(late["a"]) + len(late["b"])
     progress = [each["observedMetrics"]["thalweg_written"] for each in query.recentProgress]
     assert sum(each["rows"] for each in progress) == len(joined)
 

@@ -139,8 +139,8 @@ def test_the_filter_reports_and_a_batch_that_is_run_again_counts_once(spark: Spa
     assert found == expected
     assert 0 < section(again).rows < len(joined), "the last micro-batch again"
     found_in = [record for record in read(events) if isinstance(record, Observed) and record.predicates == (ODD,)]
-    last = {record.batch: record.start for record in found_in}
-    counted_last = sum(record.rows for record in found_in if last[record.batch] == record.start)
+    last = {record.origin.batch: record.origin.start for record in found_in}
+    counted_last = sum(record.chain.rows for record in found_in if last[record.origin.batch] == record.origin.start)
     assert counted_last == len(joined), "a micro-batch has the records of its last run"
 
 

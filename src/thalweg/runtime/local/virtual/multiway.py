@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from thalweg.adapt import Chosen, check_policy, policy_name
+from thalweg.adapt import PolicyLike, chosen
 from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
 from thalweg.kernels.probe_chain import Bits, ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
@@ -24,7 +24,7 @@ from thalweg.runtime.local.joins import Joining
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.priced_operator import PricedOperator
 from thalweg.runtime.local.virtual.windows import bind, plan_of, read_by
-from thalweg.runtime.settings import DEFAULT_POLICY
+from thalweg.runtime.settings import AUTO
 
 
 class PricedProbeChain(ProbeChain):
@@ -81,7 +81,7 @@ class MultiwayJoin(PricedOperator):
         stream probed), and each result `result`.
     reads
         The source or operator of each stream; the default is the one with the same name.
-    policy, profile
+    policy
         The policy and its settings, as for :func:`thalweg.join`.
 
     Raises
@@ -107,21 +107,20 @@ class MultiwayJoin(PricedOperator):
         *,
         costs: Costs = Costs(),  # noqa: B008 - frozen
         reads: Mapping[str, str] | None = None,
-        policy: Chosen = DEFAULT_POLICY,
-        **profile: Any,
+        policy: PolicyLike = AUTO,
     ) -> None:
         self.plan = plan_of(on, window, time, lateness)
         aliases = self.plan.graph.aliases
         read = read_by(aliases, reads)
         check_costs(costs)
-        self._policy = policy
-        self._options = with_priced_probes(JoinOptions(policy, check_policy(policy, **profile)), aliases, costs.probe)
+        self._policy = chosen(policy)
+        self._options = with_priced_probes(JoinOptions(self._policy.kind, self._policy.settings), aliases, costs.probe)
         self._joining = Joining(self._make, name=name, reads=read)
         super().__init__(self._joining, (costs.move, costs.hash, costs.handling), costs.result)
 
     def __repr__(self) -> str:
         read = ", ".join(alias if alias == name else f"{alias}={name}" for alias, name in self.reads.items())
-        return f"MultiwayJoin({self.name!r}, {self.plan.on!r}, reads {read}, policy {policy_name(self._policy)!r})"
+        return f"MultiwayJoin({self.name!r}, {self.plan.on!r}, reads {read}, policy {self._policy.name!r})"
 
     @property
     def loop(self) -> WindowedJoin:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from thalweg.adapt import Chosen, check_policy, policy_name
+from thalweg.adapt import PolicyLike, chosen
 from thalweg.cost.operator_costs import Cost, Costs, Price, check_costs, prices
 from thalweg.errors import PlanError
 from thalweg.kernels.answer import Bits, Raised
@@ -20,7 +19,7 @@ from thalweg.runtime.local.filters import Filtering, MakeLoop
 from thalweg.runtime.local.operator import PORT
 from thalweg.runtime.local.virtual.clock import Clock
 from thalweg.runtime.local.virtual.priced_operator import PricedOperator
-from thalweg.runtime.settings import DEFAULT_POLICY
+from thalweg.runtime.settings import AUTO
 
 
 class PricedFilterChain(FilterChain):
@@ -69,7 +68,7 @@ class Selection(PricedOperator):
     costs
         The declared costs. An arriving row costs `move` and `handling`, each predicate evaluated on it `predicate` (by
         name), and each row that passes `result`.
-    policy, profile
+    policy
         The policy and its settings, as for :func:`thalweg.filters`.
 
     Raises
@@ -82,7 +81,7 @@ class Selection(PricedOperator):
     >>> import thalweg as tw
     >>> from thalweg.runtime.local.virtual import Costs, Selection
     >>> even = tw.predicate(lambda n: n % 2 == 0, "n", name="even")
-    >>> Selection("some", "numbers", even, costs=Costs(predicate={"even": "2 ms"}), policy="sweep", p=0.1)
+    >>> Selection("some", "numbers", even, costs=Costs(predicate={"even": "2 ms"}), policy="sweep(p=0.1)")
     Selection('some', even, reads numbers, policy 'sweep')
     """
 
@@ -92,15 +91,14 @@ class Selection(PricedOperator):
         reads: str,
         *predicates: Predicate,
         costs: Costs = Costs(),  # noqa: B008 - frozen
-        policy: Chosen = DEFAULT_POLICY,
-        **profile: Any,
+        policy: PolicyLike = AUTO,
     ) -> None:
         if not isinstance(reads, str):
             raise PlanError(f"reads={reads!r}: must be the name of a source or of an operator")
         check_costs(costs)
         self.plan = FilterPlan(predicates)
-        self._policy = policy
-        options = LoopOptions(policy, check_policy(policy, **profile))
+        self._policy = chosen(policy)
+        options = LoopOptions(self._policy.kind, self._policy.settings)
         self._filtering = Filtering(
             self.plan, priced_loops(self.plan, options, costs.predicate), name=name, reads=reads
         )
@@ -108,7 +106,7 @@ class Selection(PricedOperator):
 
     def __repr__(self) -> str:
         names = ", ".join(self.plan.pipeline.names)
-        return f"Selection({self.name!r}, {names}, reads {self.reads[PORT]}, policy {policy_name(self._policy)!r})"
+        return f"Selection({self.name!r}, {names}, reads {self.reads[PORT]}, policy {self._policy.name!r})"
 
     @property
     def loop(self) -> FilterLoop[pa.RecordBatch]:

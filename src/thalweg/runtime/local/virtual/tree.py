@@ -241,4 +241,4 @@ class TreeNode(Operator):
 
     def late(self) -> int:
         """Return the number of late rows of the streams that enter here."""
-        return sum(self._tree.loop.counts[alias].late for alias in self._alias.values())
+        return sum(self._tree.loop.counts[alias].stream.late for alias in self._alias.values())

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.cost.plan_chart import PlanChart
+from thalweg.events import PlanObserved
 from thalweg.kernels.window_store import WindowStore
 from thalweg.optimizer.joins.start_plan import StartPlan
 from thalweg.plan.limits import Limits
@@ -20,7 +21,7 @@ from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
 from thalweg.runtime.joins.join_protocol import WindowedJoin
-from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, take_counters
+from thalweg.runtime.joins.join_record import Taken, counted_elsewhere, encode, observed, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin
 from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
@@ -38,7 +39,7 @@ class TakenWork:
     """What a bucket did between two reports."""
 
     counters: Taken
-    plan: Mapping[str, Any] | None
+    plan: PlanObserved | None
     """What was expected of the plan, and what was counted; None if it is not watched."""
 
 
@@ -160,7 +161,7 @@ class JoinTask:
         """Return what was done since the last call. The watch may choose another plan from now on, unless no rows
         follow."""
         counters = take_counters(loop)
-        return TakenWork(counters, None if watch is None else watch.observe(loop, counters, is_last=is_last))
+        return TakenWork(counters, None if watch is None else watch.observe(loop, observed(counters), is_last=is_last))
 
     def work(
         self, taken: TakenWork, bucket: int, task: Mapping[str, Any], kept: KeptJoin | None = None
@@ -169,13 +170,11 @@ class JoinTask:
         counters = taken.counters
         if bucket != self.buckets[0]:  # only the first bucket counts the rows that all buckets have
             counters = counted_elsewhere(counters, self.partitioning.replicated)
-        for one in counters:
-            if one["stream"] in self.binding.plan.streams:
-                one["replicated"] = one["stream"] in self.partitioning.replicated
+        for one in observed(counters):
+            if one.alias in self.binding.plan.streams:
+                one.stream.replicated = one.alias in self.partitioning.replicated
                 if kept is not None:
-                    chunks, size = kept.in_store(one["stream"])
-                    one |= {"state_chunks": chunks, "state_bytes": size, "reloaded": kept.reloaded[one["stream"]]}
-                    kept.reloaded[one["stream"]] = 0
+                    one.window.state_chunks, one.window.state_bytes = kept.in_store(one.alias)
         text = encode(counters, worker=f"bucket {self.buckets.index(bucket)}", task=task, plan=taken.plan)
         yield self.row(**{WORK: pa.array([text])})
 

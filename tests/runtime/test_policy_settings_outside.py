@@ -1,4 +1,4 @@
-"""A setting from outside the code that the policy in force does not take is ignored with one warning that names it."""
+"""A setting of a policy outside the code, without its policy, is ignored with one warning that says what to write."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def joined() -> list[pa.RecordBatch]:
 
 
 P_IGNORED = (
-    "THALWEG_P='0.02' is ignored, because policy 'auto' does not take p; unset it, or choose a policy that takes it: "
-    "a-greedy, sweep, independent, local-swaps"
+    "THALWEG_P is ignored: it is a setting of a policy; set THALWEG_POLICY to a-greedy(p=0.02) or sweep(p=0.02) or "
+    "independent(p=0.02) or local-swaps(p=0.02) instead"
 )
 
 
@@ -63,35 +63,19 @@ def test_there_is_one_warning(apply: Callable[[], object], monkeypatch: pytest.M
     assert warned(apply) == [], "not for every application"
 
 
-def test_also_if_the_policy_is_set_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THALWEG_POLICY", "static")
-    monkeypatch.setenv("THALWEG_BUDGET", "0.1")
-    (said,) = warned(lambda: list(keep().over(ROWS)))
-    assert said.startswith("THALWEG_BUDGET='0.1' is ignored, because policy 'static' does not take budget; unset it")
-    assert said.endswith("takes it: auto, chart, mesh")
+def test_it_chooses_no_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("P", "0.02"), ("CHART_PARTS", "4"), ("ROUTES", "much"), ("EDDY_BATCH", "1")):
+        monkeypatch.setenv(f"THALWEG_{name}", value)
+    made = keep()
+    assert len(warned(lambda: list(made.over(ROWS)))) == 4
+    assert [section.policy for section in made.report().sections] == ["auto"]
 
 
-def test_the_policy_that_is_suggested_takes_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THALWEG_P", "0.02")
-    for policy in ("a-greedy", "sweep", "independent", "local-swaps"):
-        assert warned(lambda policy=policy: list(keep(policy=policy).over(ROWS))) == []  # type: ignore[misc]
-
-
-def test_a_setting_without_a_policy_chooses_the_policy_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THALWEG_P", "0.02")
-    assert warned(lambda: list(keep().over(ROWS))) == []
-    assert "THALWEG_P" in warned(lambda: list(keep(budget=0.1).over(ROWS)))[0], "budget is a setting of auto"
-
-
-def test_arguments_give_no_warning_so_that_operators_can_turn_adapting_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THALWEG_POLICY", "static")
-    assert warned(lambda: list(keep(p=0.02).over(ROWS))) == []
-
-
-def test_a_bad_value_is_still_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("THALWEG_P", "much")
-    with pytest.raises(tw.PlanError, match=r"^THALWEG_P='much': p takes a number"):
-        keep(policy="auto").over(ROWS)
+def test_a_policy_outside_with_settings_gives_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THALWEG_POLICY", "sweep(p=0.02)")
+    made = keep(budget=0.1)
+    assert warned(lambda: list(made.over(ROWS))) == [], "an operator chooses a policy without a budget"
+    assert [section.policy for section in made.report().sections] == ["sweep"]
 
 
 @pytest.fixture
@@ -107,5 +91,5 @@ def test_on_spark_with_two_parts_of_a_query(with_p: SparkSession) -> None:
     session.function("odd", lambda x: x % 2 == 1, "boolean")
     said = warned(lambda: session.query(TEXT, policy="auto").dataframe().collect())
     assert [sentence for sentence in said if "is ignored" in sentence] == [
-        P_IGNORED.replace("THALWEG_P", "spark.thalweg.p")
+        P_IGNORED.replace("THALWEG_POLICY", "spark.thalweg.policy").replace("THALWEG_P", "spark.thalweg.p")
     ]
