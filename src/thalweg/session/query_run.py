@@ -34,7 +34,7 @@ class QuerySettings:
     @classmethod
     def in_force(cls, given: Mapping[str, Any], spark: Any = None) -> QuerySettings:
         """Resolve the current settings. Raise a PlanError for what a filter or join of the query would refuse."""
-        conf = session_settings(spark)
+        conf = None if spark is None else session_settings(spark)
         join = JoinSettings.in_force(_taken_by(JoinSettings, given), conf)
         return cls(FilterSettings.in_force(_taken_by(FilterSettings, given), conf, look=False), join)
 
