@@ -215,7 +215,8 @@ class Join:
         self._estimates = join_estimates(plan, statistics)
         # refuses invalid arguments; configuration is read when applied
         settings = JoinSettings.resolve(given, environ={})
-        settings.wanted.shape(plan.graph)
+        if settings.plan is not None:
+            settings.wanted.shape(plan.graph)
         if given.get("policy") is not None:
             check_classified(_texts(plan), settings.policy.kind)
         self._was_attached = False
