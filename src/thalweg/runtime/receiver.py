@@ -27,7 +27,7 @@ class Fold(Protocol[R_co]):
     """Adds up records: a `Tally` or a `JoinTally`."""
 
     def add(self, record: Record) -> None:
-        """Add a record."""
+        """Add a record to what is known."""
         ...
 
     def report(self, pending: int = 0, unobserved: int = 0, deaths: tuple[str, ...] = ()) -> R_co:
