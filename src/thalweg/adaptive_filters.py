@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adapt import PolicyLike, check_classified
 from thalweg.errors import PlanError
 from thalweg.given_predicate import ColumnLike, native_predicate
+from thalweg.optimizer.filter_chart import make_filter_chart
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
 from thalweg.plan.filter_plan import checked_classifiers
-from thalweg.plan.objective import Objective
+from thalweg.plan.objective import Objective, objective_of
 from thalweg.plan.predicate import is_column
 from thalweg.plan.window import Length
 from thalweg.printable import printable
 from thalweg.report import Explanation, Report, Tally
 from thalweg.report.chart_view import ChartView
-from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of
-from thalweg.report.filter_explain import FilterInput, FirstOrders, explain_filters
+from thalweg.report.explain.filter import FilterInput, FirstOrders, explain_filters
+from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, filter_numbers
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows
 from thalweg.runtime.filters.recalled_order import recalled
@@ -490,7 +491,12 @@ class Filters:
         last = next((section for section in reversed(self.report().sections) if section.order), None)
         known = DeclaredFilters("apply the filters to some rows first, and call chart() after that")
         title = f"Filters {', '.join(self._plan.pipeline.names)}"
-        return filter_chart_of(title, self._plan.pipeline, last, known, k, ranges, objective, interval)
+        numbers = filter_numbers(self._plan.pipeline, last, known, ranges, interval)
+        made = make_filter_chart(
+            numbers.times, numbers.rate, numbers.passes, k, ranges=ranges, objective=objective_of(objective),
+            round_s=numbers.round_s,
+        )  # fmt: skip
+        return filter_chart_of(title, made, numbers, last)
 
     def report(self) -> Report:
         """Return what has been counted so far, with one section per query or run. Never waits for a query.

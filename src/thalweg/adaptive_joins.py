@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adapt import PolicyLike, check_classified, classifies
 from thalweg.errors import PlanError
 from thalweg.optimizer.join_estimates import join_estimates
+from thalweg.optimizer.joins.compare_plans import compared_plans
 from thalweg.optimizer.joins.start_plan import StartPlan, start_plan
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import Objective
 from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
 from thalweg.report.chart_view import ChartView, chart_of
-from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan, join_title
+from thalweg.report.explain.join import JoinLayout, explain_join, join_title
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.limits import limits_of
@@ -444,7 +445,7 @@ class Join:
         (1000.0, 50000.0)
         """
         start = self._start_here(JoinSettings.in_force(self._given))
-        return chart_of(join_title(self._plan), start, self.report(), k, ranges)
+        return chart_of(join_title(self._plan), start.asked_chart(k, ranges), start.rates, self.report())
 
     def explain(self, /, **streams: Any) -> Explanation:
         """Describe how Spark DataFrames will be joined and, if the join has run, what was counted. Nothing runs.
@@ -469,7 +470,7 @@ class Join:
         """
         if not streams:
             settings = JoinSettings.in_force(self._given)
-            return explain_plan(self._plan, settings, self._start_here(settings), self.report())
+            return explain_join(self._plan, settings, compared_plans(self._start_here(settings)), self.report())
         settings, placed = self._laid_out(streams)
         layout = JoinLayout(
             placed.binding, placed.partitioning, placed.limits.buckets, placed.partitions, placed.streaming,
@@ -479,7 +480,8 @@ class Join:
         if self._started is not None:
             sink, trigger = self._started
             written = sink.sentences(layout.buckets, trigger)
-        return explain_layout(layout, settings, self._start_on_spark(settings, placed), self.report(), written)
+        compared = compared_plans(self._start_on_spark(settings, placed), changes=layout.streaming)
+        return explain_join(placed.binding.plan, settings, compared, self.report(), layout, written)
 
     def _start_here(self, settings: JoinSettings, binding: JoinBinding | None = None) -> StartPlan:
         """Return the plan that the join begins with in this process. `binding`: None if its columns are not known."""

@@ -24,16 +24,16 @@ from thalweg import Estimate, objective
 from thalweg.cost.join_bytes import plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers
 from thalweg.cost.join_work import work_ns
+from thalweg.cost.ties import CAUTION
 from thalweg.optimizer import choose_plan as module
-from thalweg.optimizer.choose_plan import Band, PlanChoice, choose_plan
+from thalweg.optimizer.choose_plan import choose_plan
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, neighbors
-from thalweg.optimizer.plan_scores import CAUTION, plan_text
-from thalweg.optimizer.results_over_time import results_over_time
+from thalweg.optimizer.joins.compare_plans import results_over_time, tipping_point
+from thalweg.optimizer.joins.plan_choice import Band, PlanChoice
 from thalweg.optimizer.search_plans import all_plans
-from thalweg.optimizer.tipping_point import tipping_point
 from thalweg.plan.estimate import ORIGINS
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.join_shape import Shape, plan_text
 from thalweg.plan.objective import LEAST_CPU, Objective
 
 SEEDS = st.integers(0, 2**32)

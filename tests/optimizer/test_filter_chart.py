@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.cost.test_order_load import OBJECTIVES, drawn
 from tests.long_run import examples
 from thalweg import Estimate, PlanError
-from thalweg.cost.order_load import FilterTimes, best_order
+from thalweg.cost.order_load import RATE, FilterTimes, best_order
 from thalweg.optimizer import filter_chart
-from thalweg.optimizer.filter_chart import RATE, make_filter_chart, movable_filters
+from thalweg.optimizer.filter_chart import make_filter_chart
 from thalweg.plan.objective import Objective
 from thalweg.plan.pipeline import Pipeline
 
@@ -45,9 +45,9 @@ def test_each_region_has_the_order_chosen_at_its_centroid(n: int, seed: int, wan
 
 def test_predicates_that_stay_in_place_are_no_dimensions() -> None:
     pipeline = Pipeline(("parses", "large", "recent"), guards=((), (0,), (0,)))
-    assert movable_filters(pipeline) == ("large", "recent")
-    assert movable_filters(Pipeline(("a", "b", "c"), guards=((), (0,), (1,)))) == ()
-    assert movable_filters(Pipeline(("a", "b"))) == ("a", "b")
+    assert pipeline.movable == ("large", "recent")
+    assert Pipeline(("a", "b", "c"), guards=((), (0,), (1,))).movable == ()
+    assert Pipeline(("a", "b")).movable == ("a", "b")
     chart = make_filter_chart(FilterTimes(pipeline, (1.0, 2.0, 3.0), (0.0,) * 3), KNOWN, {"parses": 0.2}, k=2)
     assert [(each.name, each.unit) for each in chart.dimensions] == [
         (RATE, "rows per second"), ("large", "passed by"), ("recent", "passed by"),

@@ -23,7 +23,7 @@ from thalweg.plan.query import guards_of
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import Catalog, UserFunction
 from thalweg.plan.sql.analysis import read_query
-from thalweg.report.estimate_sentences import source_sentence
+from thalweg.report.explain.sources import source_sentence
 from thalweg.session.conditions import predicates
 from thalweg.stats import NOTHING_KNOWN, Knowledge, Partners, ShareKept
 

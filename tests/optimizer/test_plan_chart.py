@@ -30,11 +30,10 @@ from thalweg.optimizer import plan_chart
 from thalweg.optimizer.choose_plan import choose_plan
 from thalweg.optimizer.join_estimates import JoinEstimates
 from thalweg.optimizer.plan_chart import best_plan, make_chart
-from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.point_scores import PointScores
 from thalweg.optimizer.search_plans import all_plans
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, as_shape
+from thalweg.plan.join_shape import Shape, as_shape, plan_text
 from thalweg.plan.objective import LEAST_CPU, Objective
 
 SEEDS = st.integers(0, 2**32)

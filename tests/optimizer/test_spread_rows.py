@@ -21,9 +21,8 @@ from thalweg.plan.partitioning import Partitioning
 from thalweg.plan.query_plan import QueryPlan
 from thalweg.plan.relation import Catalog
 from thalweg.plan.sql.analysis import read_query
+from thalweg.report.explain.query import QueryRun, explain_query
 from thalweg.report.plan_tree import as_text
-from thalweg.session.adaptive_parts import AdaptiveParts
-from thalweg.session.explanation import explanation
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 CHAIN = "SELECT p.a FROM p, q, r WHERE p.a = q.a AND q.b = r.b{} WINDOW 1 SECOND"
@@ -183,7 +182,7 @@ def test_a_given_class_is_kept_unless_its_streams_are_tables() -> None:
 
 
 def told(text: str, known: Knowledge = NOTHING_KNOWN, *, is_finished: bool = False) -> list[str]:
-    tree = explanation(planned(text, known), "Spark", AdaptiveParts().report(), is_finished=is_finished).physical
+    tree = explain_query(planned(text, known), QueryRun("Spark", is_finished)).physical
     return [line.lstrip("│ ") for line in as_text(tree).splitlines()]
 
 

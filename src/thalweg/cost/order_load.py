@@ -43,6 +43,8 @@ ALL_ORDERS = 7
 """All orders are compared up to this many filters."""
 SLICE_ROWS = 16_384
 """The largest slice of a batch that filters are called on."""
+RATE = "rows_per_second"
+"""The name of the arrival rate, which no filter may have."""
 ROUND_S = 1.0
 """The length of a round in seconds, the paper's."""
 LEAST_RATE = 1e-9

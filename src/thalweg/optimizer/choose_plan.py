@@ -14,141 +14,26 @@ Cost: each join that occurs in a candidate is evaluated once for all draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import Number
 from thalweg.cost.join_work import NodeTimes
+from thalweg.cost.ties import ROUNDING, TIES, ranked
 from thalweg.optimizer.heuristic_plan import heuristic_plan, heuristic_scores
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity, neighbors
-from thalweg.optimizer.plan_scores import Numbers, PlanScores, PlanWork, caution, plan_text
+from thalweg.optimizer.joins.plan_choice import Band, Candidate, PlanChoice
+from thalweg.optimizer.plan_scores import Numbers, PlanScores, PlanWork
 from thalweg.optimizer.search_plans import all_plans, cheapest_plan
-from thalweg.optimizer.ties import ROUNDING, TIES, ranked
-from thalweg.plan.estimate import Origin, weakest
+from thalweg.plan.estimate import weakest
 from thalweg.plan.join_shape import Shape, in_order, sorted_text
-from thalweg.plan.objective import LEAST_CPU, LOCAL_RATE, Objective
+from thalweg.plan.objective import LEAST_CPU, Objective
 
 ALL_PLANS = 5
 """With up to this many streams, all plans are compared."""
-LEVEL = 0.9
-
-
-@dataclass(frozen=True)
-class Band:
-    """An expected value, and the interval that contains the quantity with a probability of 90 %."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, drawn: Numbers) -> Band:
-        """Return the band of values of which the first is the expected one and the others are drawn."""
-        return cls.of_each([drawn])[0]
-
-    @classmethod
-    def of_each(cls, drawn: Sequence[Numbers]) -> list[Band]:
-        """Return the bands of several arrays of the same length."""
-        low, high = np.quantile(np.array(drawn), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=-1)
-        values = [float(each[0]) for each in drawn]
-        ends = zip(low.tolist(), high.tolist(), strict=True)
-        return [cls(value, min(a, value), max(b, value)) for value, (a, b) in zip(values, ends, strict=True)]
-
-    def times(self, factor: float) -> Band:
-        """Return the band of the quantity multiplied by a constant."""
-        return Band(self.value * factor, self.low * factor, self.high * factor)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A plan that was considered, and what is expected of it."""
-
-    shape: Shape
-    load: Band
-    """CPU seconds per second of the streams, with full windows. Above the number of workers, they do not keep up."""
-    memory: Band
-    """Bytes of all windows and kept sub-joins, when they are full."""
-    score: float
-    """What the objective compares, at the expected values; less is better."""
-    regret: float
-    """By how many times its score exceeds that of the best plan, on average over the draws; 1 is the best."""
-    cpu_regret: float
-    """By how many times its CPU time exceeds the least one, on average over the draws."""
-    searched: float | None = None
-    """What the search of the objective estimates: the results by a time, or a time. None: it does not find such a
-    plan, or the objective has no search."""
-    fits: bool = True
-    """Whether the upper end of its memory is within the limit, in which tables do not count."""
-
-    @property
-    def plan(self) -> str:
-        """The plan as the argument `plan=` takes it."""
-        return plan_text(self.shape)
-
-    @property
-    def cpu_weighted(self) -> float:
-        """Its CPU time as it is compared: a plan that keeps sub-joins must save some."""
-        return self.cpu_regret * caution(self.shape, LEAST_CPU)
-
-    @property
-    def cpu(self) -> float:
-        """Expected CPU seconds per second of the streams."""
-        return self.load.value
-
-    @property
-    def bytes(self) -> float:
-        """Expected bytes of all windows and kept sub-joins."""
-        return self.memory.value
-
-
-@dataclass(frozen=True)
-class PlanChoice:
-    """The plan that is chosen, and why."""
-
-    objective: Objective
-    candidates: tuple[Candidate, ...]
-    """The candidates, the chosen one first."""
-    results: Band
-    """Results per second with full windows, if the workers keep up."""
-    origin: Origin
-    """Where the weakest of the numbers comes from."""
-    over_memory: bool = False
-    """Whether no candidate is within the memory limit, so that the one with the least memory was chosen."""
-    complete: bool = True
-    """Whether all plans were compared."""
-    shares: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """The expected share of pairs of rows of a bucket that join, by pair."""
-
-    @property
-    def chosen(self) -> Candidate:
-        """The plan that is chosen."""
-        return self.candidates[0]
-
-    @property
-    def compared(self) -> tuple[Candidate, ...]:
-        """The candidates that could have been chosen: those within the memory limit if there are any, and of these the
-        ones that the search of the objective finds. If all exceed the limit, memory decides between all of them."""
-        if self.over_memory:
-            return self.candidates
-        found = [each for each in self.candidates if each.fits]
-        return tuple([each for each in found if each.searched is not None] or found)
-
-    @property
-    def equal(self) -> tuple[Candidate, ...]:
-        """The candidates that are as good as the chosen one in what the choice is by, which is one of them."""
-        limit = min(map(self.first, self.compared)) * (1.0 + TIES)
-        return tuple(each for each in self.compared if self.first(each) <= limit)
-
-    def first(self, candidate: Candidate) -> float:
-        """Return the number that candidates are compared by first, less is better."""
-        if self.over_memory:
-            return candidate.bytes
-        if candidate.searched is not None:
-            return 1.0 / candidate.searched if self.objective.search == LOCAL_RATE else candidate.searched
-        return candidate.cpu_weighted if self.objective == LEAST_CPU else candidate.regret
 
 
 def choose_plan(

@@ -7,6 +7,7 @@ Cost: a chart of up to `EAGER_CELLS` regions is made at once; the regions of a l
 Differs from the paper: OM's chart has one selection and one projection. A projection is no dimension here, because
 scans read only the columns that are needed.
 
+>>> from thalweg.plan.pipeline import Pipeline
 >>> two = FilterTimes(Pipeline(("cheap", "slow")), per_row_ns=(100.0, 150.0), fixed_ns=(0.0, 0.0))
 >>> chart = make_filter_chart(two, Estimate(1_000.0, "declared"), {}, k=2)
 >>> chart.plan((0, 0, 0)), chart.plan((0, 1, 0))  # `cheap` passes a quarter of the rows, and three quarters
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from thalweg.cost.order_load import ROUND_S, FilterTimes, best_order
+from thalweg.cost.order_load import RATE, ROUND_S, FilterTimes, best_order
 from thalweg.cost.plan_chart import PARTS, Dimension, PlanChart, check_parts, ends_of
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
@@ -31,10 +32,7 @@ from thalweg.optimizer.plan_chart import range_of
 from thalweg.plan.estimate import Estimate
 from thalweg.plan.join_shape import Shape
 from thalweg.plan.objective import LEAST_CPU, Objective
-from thalweg.plan.pipeline import Pipeline
 
-RATE = "rows_per_second"
-"""The name of the dimension of the arrival rate; all others are named after predicates."""
 EAGER_CELLS = 10_000
 """A chart of more regions is made region by region, when they are first asked for."""
 ALL_AT_ONCE = 5
@@ -44,18 +42,19 @@ LEAST_RANGE = 1e-9
 
 
 def make_filter_chart(
-    times: FilterTimes, rate: Estimate | None, passes: Mapping[str, float], k: int = PARTS, *,
+    times: FilterTimes, rate: Estimate | None, passes: Mapping[str, float], k: int | None = None, *,
     ranges: Mapping[str, Any] | None = None, objective: Objective = LEAST_CPU, round_s: float = ROUND_S,
 ) -> PlanChart:  # fmt: skip
     """Return the chart of filters. `rate`: the expected rows per second, or None if `ranges` must have them. `passes`:
-    the shares of predicates that are no dimensions. `ranges`: the least and the largest values by dimension."""
-    parts, pipeline = check_parts(k), times.pipeline
+    the shares of predicates that are no dimensions. `k`: `PARTS` by default. `ranges`: the least and the largest values
+    by dimension."""
+    parts, pipeline = check_parts(PARTS if k is None else k), times.pipeline
     if RATE in pipeline.names:
         raise PlanError(f"chart(): a predicate has the name {RATE!r}, which is that of the arrival rate; rename it")
     if ranges is not None and not isinstance(ranges, Mapping):
         raise PlanError(f"chart(ranges={ranges!r}): must be a dict of the least and the largest values, such as "
                         f"{{{RATE!r}: (10, 1000), {pipeline.names[0]!r}: (0.1, 0.9)}}")  # fmt: skip
-    movable, given = movable_filters(pipeline), ranges or {}
+    movable, given = pipeline.movable, ranges or {}
     names = (RATE, *movable)
     for name in given:
         if name not in names:
@@ -78,20 +77,6 @@ def make_filter_chart(
 
     chart = PlanChart(tuple(dimensions), choose)
     return chart.complete() if chart.size <= EAGER_CELLS and len(pipeline) <= ALL_AT_ONCE else chart
-
-
-def movable_filters(pipeline: Pipeline) -> tuple[str, ...]:
-    """Return the filters that can be before or after another one. The others must be before or after all others.
-
-    >>> movable_filters(Pipeline(("parses", "large", "recent"), guards=((), (0,), (0,))))
-    ('large', 'recent')
-    """
-    before = [set(pipeline.missing(k, ())) for k in range(len(pipeline))]
-    return tuple(
-        name
-        for k, name in enumerate(pipeline.names)
-        if any(j != k and j not in before[k] and k not in before[j] for j in range(len(pipeline)))
-    )
 
 
 def _shares(name: str, given: Any) -> tuple[float, float]:

@@ -37,10 +37,10 @@ from typing import NamedTuple
 
 from thalweg.cost.operator_costs import Costs
 from thalweg.cost.rate import Arriving, JoinCosts, halved_rate, join_rate
+from thalweg.cost.ties import ROUNDING, TIES
 from thalweg.errors import PlanError
 from thalweg.optimizer.binary_trees import BinaryTrees, costs_of
 from thalweg.optimizer.search_plans import NodeCost
-from thalweg.optimizer.ties import ROUNDING, TIES
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, sorted_text, to_text
 

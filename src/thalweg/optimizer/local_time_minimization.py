@@ -46,10 +46,10 @@ from dataclasses import dataclass, field
 
 from thalweg.cost.operator_costs import Costs
 from thalweg.cost.rate import Arriving, JoinCosts, NodeCosts, halved_rate
+from thalweg.cost.ties import ROUNDING, TIES, ranked
 from thalweg.errors import PlanError
 from thalweg.optimizer.binary_trees import BinaryTrees, costs_of
 from thalweg.optimizer.search_plans import NodeCost
-from thalweg.optimizer.ties import ROUNDING, TIES, ranked
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_shape import Shape, sorted_text, streams_of, to_text
 

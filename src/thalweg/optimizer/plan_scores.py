@@ -17,30 +17,13 @@ from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import in_ns, node_operations
 from thalweg.cost.work_queue import accumulated, returned, time_of
 from thalweg.optimizer.join_estimates import JoinEstimates, Quantity
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of, to_text
-from thalweg.plan.objective import LEAST_CPU, Objective
+from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+from thalweg.plan.objective import Objective
 
-CAUTION = 1.15
-"""A plan that keeps sub-joins must be better than keeping nothing by this factor: predictions are not exact, and
-keeping nothing needs the least memory."""
 GRID = 64
 """The number of times for which the work of a plan is computed."""
 
 Numbers = NDArray[np.float64]
-
-
-def plan_text(shape: Shape) -> str:
-    """Return a plan as the argument `plan=` takes it.
-
-    >>> plan_text(("a", "b", "c")), plan_text((("a", "b"), "c"))
-    ('multiway', '((a b) c)')
-    """
-    return "multiway" if all(isinstance(part, str) for part in shape) else to_text(shape)
-
-
-def caution(shape: Shape, objective: Objective) -> float:
-    """Return the factor by which the CPU time of a plan is weighted."""
-    return CAUTION if objective == LEAST_CPU and plan_text(shape) != "multiway" else 1.0
 
 
 class PlanWork:

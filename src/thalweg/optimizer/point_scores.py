@@ -15,8 +15,8 @@ import numpy as np
 from thalweg.cost.join_bytes import limited_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import NodeTimes
-from thalweg.optimizer.plan_scores import PlanWork, caution
-from thalweg.optimizer.ties import ROUNDING, TIES, ranked
+from thalweg.cost.ties import ROUNDING, TIES, caution, ranked
+from thalweg.optimizer.plan_scores import PlanWork
 from thalweg.plan.join_shape import Shape, nodes_of, sorted_text, streams_of
 from thalweg.plan.objective import LEAST_CPU, Objective
 

@@ -25,9 +25,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
-from thalweg.optimizer.ties import ROUNDING
+from thalweg.cost.ties import ROUNDING
 from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, in_order, sorted_text, to_text
+from thalweg.plan.join_shape import MOST_STREAMS, Shape, in_order, sorted_text, to_text
 
 Part = frozenset[str]
 NodeCost = Callable[[Sequence[Part]], float]
@@ -36,10 +36,8 @@ ALL_PARTITIONS = 6
 MANY_STREAMS = 8
 """With more streams, the sub-join that is kept beside single streams has at most `MOST_KEPT` streams."""
 MOST_KEPT = 4
-MOST_STREAMS = 12
-"""With more streams, nothing is kept."""
 
-__all__ = ["ALL_PARTITIONS", "MOST_STREAMS", "all_plans", "cheapest_plan", "to_text"]
+__all__ = ["ALL_PARTITIONS", "all_plans", "cheapest_plan", "to_text"]
 
 
 def all_plans(graph: JoinGraph) -> Iterator[Shape]:

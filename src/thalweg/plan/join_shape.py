@@ -23,6 +23,8 @@ from thalweg.plan.join_graph import JoinGraph
 
 Shape = str | tuple["Shape", ...]
 _NAME = r"[^\s(),`]+"
+MOST_STREAMS = 12
+"""The most streams of a join whose plans are compared."""
 DEEPEST = 100
 """The most joins within each other that a text may describe; far more than any useful plan has."""
 
@@ -47,6 +49,15 @@ def to_text(shape: Shape) -> str:
     ('((`a b` c) d)', (('a b', 'c'), 'd'))
     """
     return shape if isinstance(shape, str) else f"({' '.join(map(_within, shape))})"
+
+
+def plan_text(shape: Shape) -> str:
+    """Return a plan as the argument `plan=` takes it.
+
+    >>> plan_text(("a", "b", "c")), plan_text((("a", "b"), "c"))
+    ('multiway', '((a b) c)')
+    """
+    return "multiway" if all(isinstance(part, str) for part in shape) else to_text(shape)
 
 
 def in_order(shape: Shape, aliases: Sequence[str]) -> Shape:

@@ -84,6 +84,20 @@ class Pipeline:
         visit(k)
         return found
 
+    @property
+    def movable(self) -> tuple[str, ...]:
+        """The filters that can be before or after another one. The others must be before or after all others.
+
+        >>> Pipeline(("parses", "large", "recent"), guards=((), (0,), (0,))).movable
+        ('large', 'recent')
+        """
+        before = [set(self.missing(k, ())) for k in range(len(self))]
+        return tuple(
+            name
+            for k, name in enumerate(self.names)
+            if any(j != k and j not in before[k] and k not in before[j] for j in range(len(self)))
+        )
+
     def label(self, order: Sequence[int]) -> list[str]:
         """Return the names in the given order."""
         return [self.names[k] for k in order]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from thalweg.errors import PlanError
 from thalweg.formatting import wrapped
-from thalweg.optimizer.choose_plan import Candidate
+from thalweg.optimizer.joins.plan_choice import Candidate
 from thalweg.printable import printable
 from thalweg.report.html import list_items, scrolled
 from thalweg.report.mesh_view import MeshView

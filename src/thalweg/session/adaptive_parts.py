@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.formatting import plural
-from thalweg.optimizer.trigger_interval import BUSY
+from thalweg.optimizer.interval_choice import BUSY
+from thalweg.optimizer.trigger_interval import choose_interval
 from thalweg.printable import columns_of, printable
 from thalweg.report import JoinReport, Report
 from thalweg.report.batch_intervals import batch_sentence
@@ -95,7 +96,7 @@ class QueryReport(View):
             for alias, rows in self.left_out.items()
         ]
         if self.batch_times is not None and self.batch_times.batches:
-            lines.append(batch_sentence(self.batch_times, self.busy))
+            lines.append(batch_sentence(choose_interval(self.batch_times, self.busy)))
         return lines
 
     def __str__(self) -> str:

@@ -14,8 +14,10 @@ from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
 from thalweg.optimizer.choose_kept import choose_kept
+from thalweg.optimizer.interval_choice import BUSY
+from thalweg.optimizer.joins.compare_plans import compared_plans
 from thalweg.optimizer.joins.start_plan import start_of
-from thalweg.optimizer.trigger_interval import BUSY, check_busy
+from thalweg.optimizer.trigger_interval import check_busy, choose_interval
 from thalweg.plan.join_select import LOST
 from thalweg.plan.limits import Limits
 from thalweg.plan.nodes import SourceColumn, WindowJoin
@@ -24,16 +26,15 @@ from thalweg.plan.relation import UserFunction
 from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.plan.window import Length
 from thalweg.printable import printable
-from thalweg.report import Explanation, JoinReport
+from thalweg.report import Explanation
 from thalweg.report.batch_intervals import batch_paragraph
 from thalweg.report.chart_view import ChartView, chart_of
-from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_plans
+from thalweg.report.explain.query import NOTHING, QueryRun, explain_query, join_report
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.limits import limits_of
 from thalweg.runtime.sink.given_folder import given_folder, given_options
-from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
+from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport, of_groups
 from thalweg.session.conditions_chart import chart_of_conditions
-from thalweg.session.explanation import NO_INTERVALS, explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
 from thalweg.session.query_run import QuerySettings
@@ -217,7 +218,9 @@ class ContinuousQuery:
             raise PlanError("chart(): this query has no join of streams with windows, so it has only one plan")
         if interval is not None:
             raise PlanError(f"chart(interval={interval!r}): it is for queries of one stream; leave it out for a join")
-        return chart_of(self._title(), start_of(plan.join), _join_report(self._parts.report()), k, ranges)
+        start = start_of(plan.join)
+        counted = join_report(self._parts.report().parts)
+        return chart_of(self._title(), start.asked_chart(k, ranges), start.rates, counted)
 
     def _title(self) -> str:
         return "Query" if self.name is None else f"Query {self.name}"
@@ -227,22 +230,15 @@ class ContinuousQuery:
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
         finished = self._spark is not None and not streaming
-        report = parts.report()
-        compared = self._compared(plan, report, is_finished=finished)
-        times, intervals = self._batch_times, NO_INTERVALS
+        report, times, intervals = parts.report(), self._batch_times, NOTHING
         if times is not None:
-            intervals = batch_paragraph(times, _held_seconds(plan), self._busy)
-        return explanation(
-            plan, where, report, self.name, is_finished=finished, compared=compared, intervals=intervals,
-            sink=parts.sink,
-        )  # fmt: skip
-
-    def _compared(self, plan: QueryPlan, report: QueryReport, *, is_finished: bool) -> ComparedPlans | None:
-        """Return the comparison of the plans of its join; None if it has no join of windows. `is_finished`: it runs on
-        Spark over finished data, where plans do not change."""
-        if not isinstance(plan.join, WindowJoin):
-            return None
-        return compared_plans(self._title(), start_of(plan.join), _join_report(report), changes=not is_finished)
+            intervals = batch_paragraph(choose_interval(times, self._busy, _held_seconds(plan)))
+        compared = None
+        if isinstance(plan.join, WindowJoin):  # plans do not change over finished data
+            compared = compared_plans(start_of(plan.join), changes=not finished)
+        groups = of_groups(report.groups[-1]) if report.groups else ""
+        run = QueryRun(where, finished, report.parts, groups, compared, intervals, parts.sink)
+        return explain_query(plan, run, self.name)
 
     def dataframe(self) -> Any:
         """Return the results.
@@ -684,11 +680,6 @@ def _reader(source: Any) -> Callable[[], Any]:
         return source.to_batches() if hasattr(source, "to_batches") else source
 
     return batches
-
-
-def _join_report(report: QueryReport) -> JoinReport:
-    """Return the report of the join of a query; an empty one if it has not run."""
-    return next((part for _, part in report.parts if isinstance(part, JoinReport)), NOTHING_RAN)
 
 
 def _held_seconds(plan: QueryPlan) -> float:

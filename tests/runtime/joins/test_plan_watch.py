@@ -27,11 +27,10 @@ from tests.runtime.joins.start_plans import start_knowing_nothing
 from thalweg.cost.join_bytes import part_bytes
 from thalweg.cost.join_work import work_ns
 from thalweg.events import JoinObserved, PlanObserved
-from thalweg.optimizer.plan_scores import plan_text
 from thalweg.optimizer.search_plans import all_plans, cheapest_plan
 from thalweg.plan.join_graph import JoinGraph
 from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape, nodes_of, of_text, streams_of
+from thalweg.plan.join_shape import Shape, nodes_of, of_text, plan_text, streams_of
 from thalweg.report.plan_history import PlanHistory
 from thalweg.runtime.joins import edge_sample, plan_watch
 from thalweg.runtime.joins.edge_sample import PairCount, count_pairs, sample_pair

@@ -11,10 +11,11 @@ import pytest
 
 import thalweg as tw
 from tests.runtime.joins.start_plans import start_knowing_nothing
+from thalweg.optimizer.joins.compare_plans import compared_plans
 from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.limits import Limits
 from thalweg.plan.partitioning import Partitioning
-from thalweg.report.join_explain import JoinLayout, explain_layout
+from thalweg.report.explain.join import JoinLayout, explain_join
 from thalweg.report.plan_tree import TreeItem
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
@@ -40,7 +41,8 @@ def explained(on: str, window: Any = "10 seconds", lateness: Any = "0 seconds", 
     settings = JoinSettings.resolve({name: changes.pop(name) for name in limits if name in changes}, environ={})
     layout = {"buckets": 4, "partitions": 4, **changes}
     start = start_knowing_nothing(plan, settings, layout["buckets"])
-    return str(explain_layout(JoinLayout(JoinBinding.of(plan, schemas), by, **layout), settings, start))
+    compared = compared_plans(start, changes=bool(layout.get("streaming", True)))
+    return str(explain_join(plan, settings, compared, layout=JoinLayout(JoinBinding.of(plan, schemas), by, **layout)))
 
 
 def words(text: str) -> str:
@@ -216,7 +218,8 @@ def test_columns_that_only_the_index_has_are_reported() -> None:
     row = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us")), ("payload", pa.string())])
     binding = JoinBinding.of(plan, {"a": row, "b": row})
     layout = JoinLayout(binding, Partitioning.of(plan.graph), 2, 2, given=dict.fromkeys("ab", row.names))
-    text = str(explain_layout(layout, JoinSettings(), start_knowing_nothing(plan, JoinSettings(), 2)))
+    compared = compared_plans(start_knowing_nothing(plan, JoinSettings(), 2))
+    text = str(explain_join(plan, JoinSettings(), compared, layout=layout))
     assert "  a: v; k and ts only as numbers in the index; not read: payload" in text.splitlines()
     assert "  b: no column; k and ts only as numbers in the index; not read: v and payload" in text.splitlines()
 

@@ -1,9 +1,9 @@
-"""Explains what a filter set will do and, if it has run, what was counted."""
+"""Describes filters, those of `tw.filters` and the `Filter` nodes of a query: who evaluates what, what may change, and
+what was counted. `explain_filters` explains a filter set."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,18 @@ from thalweg.adapt.profiling_budget import LOAN_NS
 from thalweg.errors import PlanError
 from thalweg.formatting import percent, plural, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.expression import UserCall, walk
+from thalweg.plan.nodes import Filter, subject
+from thalweg.plan.plan_estimates import PlanEstimates, SourceEstimates
+from thalweg.plan.query import Condition, guards_of
+from thalweg.report.explain.sources import cost_sentence, kept_sentence, outside_the_jvm
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
+from thalweg.report.join_report import JoinReport
 from thalweg.report.mesh_view import MeshView
 from thalweg.report.plan_tree import TreeItem
 from thalweg.report.report import Report
 from thalweg.report.run_report import in_runs
+from thalweg.report.section import Section
 from thalweg.runtime.local.filters import refuse_native
 from thalweg.runtime.settings import FilterSettings
 
@@ -69,46 +75,110 @@ class FirstOrders:
     """Whether sampled rows may change the order of native predicates."""
 
 
+@dataclass(frozen=True)
+class FilterDescription:
+    """What explanations say of filters."""
+
+    how: str
+    """How they are evaluated, in a few words."""
+    lines: tuple[str, ...]
+    """One line per filter, in the order that is tried first."""
+    filters: str
+    """The word for several of them."""
+    others: int
+    """How many are evaluated outside the JVM."""
+    in_jvm: int
+    others_move: bool
+    """Whether the order of those outside the JVM may change while it runs."""
+    in_jvm_moves: bool
+    """Whether the order of those in the JVM may change when a query starts."""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_plan(cls, plan: FilterPlan, policy: str, orders: FirstOrders) -> FilterDescription:
+        """Describe a filter set."""
+        native = [_native(plan.native.predicates[k]) for k in orders.native]
+        chain = [_python(plan.predicates[k]) for k in orders.chain]
+        adaptive = f"adaptive ({policy})" if chain else f"in the JVM ({policy})"
+        return cls(
+            _how("predicate", len(native) + len(chain), policy, adaptive), (*native, *chain), "predicates", len(chain),
+            len(native), bool(plan.pipeline.movable), orders.native_adapts,
+        )  # fmt: skip
+
+    @classmethod
+    def of_node(cls, node: Filter, policy: str, known: PlanEstimates) -> FilterDescription:
+        """Describe the conditions on the rows of a source, or on joined rows."""
+        conditions, of = node.conditions, subject(node)
+        in_jvm = [condition for condition in conditions if condition.where == "jvm"]
+        others = [condition for condition in conditions if condition.where != "jvm"]
+        moves = [len(some) > 1 and not _waits(some) for some in (others, in_jvm)]
+        if len(conditions) == 1 or any(moves):
+            how = _how("condition", len(conditions), policy, f"adaptive ({policy})")
+        else:
+            how = "in this order, because the later ones can raise" if _waits(conditions) else "in the JVM first"
+        raised = "rows on which a condition raises are kept, and fail only if they are part of a result"
+        kept = kept_sentence(known.sources.get(of, SourceEstimates()))
+        return cls(
+            how, tuple(_condition(condition, known) for condition in conditions), f"filters of {of}", len(others),
+            len(in_jvm), moves[0], moves[1], (*([raised] if node.errors else []), *([kept] if kept else [])),
+        )  # fmt: skip
+
+    def tree(self, counted: str, inputs: tuple[TreeItem, ...]) -> TreeItem:
+        """Return the node that is drawn. `counted`: empty if nothing was counted."""
+        counts = [f"counted{outside_the_jvm(self.in_jvm)}: {counted}"] if counted else []
+        return TreeItem("Filter", (self.how, *self.lines, *self.notes, *counts), inputs)
+
+    def changes(self, routes: Sequence[str] = ()) -> list[str]:
+        """Return what may change. `routes`: what is said of routes, if the order may change while it runs."""
+        found = []
+        if self.others_move:
+            found.append(f"the order of the {self.others} {self.filters}{outside_the_jvm(self.in_jvm)}")
+            found.extend(routes)
+        if self.in_jvm_moves:
+            found.append(f"when a query starts, the order of the {self.in_jvm} {self.filters} in the JVM")
+        return found
+
+
 def explain_filters(
     plan: FilterPlan, settings: FilterSettings, orders: FirstOrders, source: FilterInput, report: Report
 ) -> Explanation:
     """Explain a filter set. `report` has what was counted so far."""
     names = [*plan.native.names, *plan.pipeline.names]
-    native = [_native(plan.native.predicates[k]) for k in orders.native]
-    chain = [_python(plan.predicates[k]) for k in orders.chain]
-    counted = rows_and_kept(report)
-    outside = _outside_the_jvm(plan) if counted else ""
-    details = (_how(plan, settings), *native, *chain, *([f"counted{outside}: {counted}"] if counted else []))
-    tree = TreeItem("Filter", details, (_input(plan, source),))
+    described = FilterDescription.of_plan(plan, settings.policy_name, orders)
+    tree = described.tree(rows_and_kept(report), (_input(plan, source),))
     title = f"Plan, for {source.where}" if source.where else "Plan"
+    may_classify = _may_classify(settings, plan)
+    routes = [f"which rows take which of at most {most_routes(settings.profile)} routes"] if may_classify else []
     paragraphs = (
-        Paragraph(ADAPTS, tuple(_adapts(plan, settings, orders)), wrapped=True),
-        Paragraph("Settings", tuple(_settings(settings, may_classify=_may_classify(settings, plan))), wrapped=True),
+        Paragraph(ADAPTS, or_nothing(settings.policy_name, described.changes(routes)), wrapped=True),
+        Paragraph("Settings", tuple(_settings(settings, may_classify=may_classify)), wrapped=True),
         Paragraph("Order", tuple(_orders(plan, orders, report)), wrapped=True),
     )
     return Explanation(
-        f"Filters {', '.join(names)}", source.where, ((title, tree),), paragraphs, meshes=filter_meshes(report)
+        f"Filters {', '.join(names)}", source.where, ((title, tree),), paragraphs, meshes=latest_meshes(report)
     )
 
 
-def filter_meshes(report: Report, of: str = "") -> tuple[tuple[str, MeshView], ...]:
-    """Return the mesh of the latest run with a title; none if all rows took one route. `of`: a name of the filters."""
-    mesh = report.sections[-1].mesh if report.sections else None
-    return ((latest_run(of), mesh),) if mesh is not None and len(mesh.routes) > 1 else ()
+def or_nothing(policy: str, changes: Sequence[str]) -> tuple[str, ...]:
+    """Return what may change while filters, a join or a query run. The result never changes."""
+    if policy == "static":
+        return ("nothing: policy static never changes an order",)
+    return tuple(changes) or ("nothing: only one order is possible",)
+
+
+def latest_meshes(report: Report | JoinReport, of: str = "") -> tuple[tuple[str, MeshView], ...]:
+    """Return the meshes of the latest run with titles; none if all rows took one route. `of`: a name of the part."""
+    meshes: Iterable[MeshView | None] = ()
+    if report.sections:
+        last = report.sections[-1]
+        meshes = [last.mesh] if isinstance(last, Section) else last.meshes.values()
+    title = f"Routes in the latest run, {of}" if of else "Routes in the latest run"
+    return tuple((title, mesh) for mesh in meshes if mesh is not None and len(mesh.routes) > 1)
 
 
 def most_routes(settings: Settings | None) -> int:
     """Return the most routes of a mesh under the settings of a policy; `auto` has no setting for it."""
     return int(getattr(settings, "routes", MeshSettings().routes))
-
-
-def latest_run(of: str = "") -> str:
-    """Return the title of a mesh in an explanation.
-
-    >>> latest_run(), latest_run("filter of s")
-    ('Routes in the latest run', 'Routes in the latest run, filter of s')
-    """
-    return f"Routes in the latest run, {of}" if of else "Routes in the latest run"
 
 
 def rows_and_kept(report: Report) -> str:
@@ -119,12 +189,23 @@ def rows_and_kept(report: Report) -> str:
     return f"{plural(rows, 'row')} in, {kept:,} kept ({percent(kept / rows)}){raised}{in_runs(report)}" if rows else ""
 
 
-def _how(plan: FilterPlan, settings: FilterSettings) -> str:
-    if len(plan.native.predicates) + len(plan.predicates) == 1:
-        return "one predicate"
-    if settings.policy_name == "static":
-        return "in the written order (policy static)"
-    return f"adaptive ({settings.policy_name})" if plan.predicates else f"in the JVM ({settings.policy_name})"
+def _how(filter_: str, count: int, policy: str, adaptive: str) -> str:
+    if count == 1:
+        return f"one {filter_}"
+    return "in the written order (policy static)" if policy == "static" else adaptive
+
+
+def _condition(condition: Condition, known: PlanEstimates) -> str:
+    calls = [part for part in walk(condition.expression) if isinstance(part, UserCall)]
+    costs = [cost for call in calls if (cost := known.costs_us.get(call.function)) is not None]
+    place = {"python": "Python", "arrow": "Arrow", "jvm": "JVM"}[condition.where]
+    return f"{condition.text}  ({place}{f', {cost_sentence(costs)}' if costs else ''})"
+
+
+def _waits(conditions: Sequence[Condition]) -> bool:
+    """Whether each condition waits for all that are written before it."""
+    written = sorted(conditions, key=lambda condition: condition.place)
+    return all(len(guards) == n for n, guards in enumerate(guards_of(written)))
 
 
 def _native(predicate: NativePredicate) -> str:
@@ -154,31 +235,6 @@ def _input(plan: FilterPlan, source: FilterInput) -> TreeItem:
     if others and source.session is not None:
         details.append(f"stays in the JVM: {', '.join(others)}")
     return TreeItem("Input", tuple(details))
-
-
-def _outside_the_jvm(plan: FilterPlan) -> str:
-    """Return a qualifier for counts: the chain does not see rows that native predicates dropped."""
-    return " outside the JVM" if plan.native else ""
-
-
-def _adapts(plan: FilterPlan, settings: FilterSettings, orders: FirstOrders) -> Iterator[str]:
-    if settings.policy_name == "static":
-        yield "nothing: policy static never changes an order"
-        return
-    chain = not _fixed(plan.pipeline, orders.chain)
-    if chain:
-        yield f"the order of the {len(plan.predicates)} predicates{_outside_the_jvm(plan)}"
-        if _may_classify(settings, plan):
-            yield f"which rows take which of at most {most_routes(settings.profile)} routes"
-    if orders.native_adapts:
-        yield f"when a query starts, the order of the {len(plan.native.predicates)} predicates in the JVM"
-    if not chain and not orders.native_adapts:
-        yield "nothing: only one order is possible"
-
-
-def _fixed(pipeline: Pipeline, order: Sequence[int]) -> bool:
-    """Whether guards allow no other order: each predicate comes directly after one of its guards."""
-    return all(one in pipeline.guards[other] for one, other in itertools.pairwise(order))
 
 
 def _may_classify(settings: FilterSettings, plan: FilterPlan) -> bool:
@@ -213,4 +269,4 @@ def _orders(plan: FilterPlan, orders: FirstOrders, report: Report) -> Iterator[s
         yield f"in the JVM: {', '.join(plan.native.names[k] for k in orders.native)}; {orders.why_native}"
     last = next((section.order for section in reversed(report.sections) if section.order), ())
     if len(plan.predicates) > 1 and last:
-        yield f"in the latest run{_outside_the_jvm(plan)}: {', '.join(last)}"
+        yield f"in the latest run{outside_the_jvm(plan.native)}: {', '.join(last)}"

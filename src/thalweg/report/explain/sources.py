@@ -1,12 +1,31 @@
-"""Sentences about estimates for `explain`; every number is given with its origin."""
+"""Sentences about what is known of the sources of a query; every number is given with its origin."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from thalweg.formatting import few_digits, listed, percent
 from thalweg.plan.estimate import Estimate, weakest
 from thalweg.plan.plan_estimates import PartnersEstimate, SourceEstimates
+from thalweg.plan.query_plan import QueryPlan
+
+
+def source_estimates(plan: QueryPlan, counted: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line about every source of which something is known. `counted`: what was counted, by part and stream."""
+    for scan in plan.scans:
+        alias, is_stream = scan.alias, scan.source.relation.is_stream
+        source = plan.estimates.sources.get(alias)
+        if source is None:
+            continue
+        if sentence := source_sentence(source, is_stream=is_stream, is_joined=plan.join is not None):
+            counts = ", ".join(counted[name] for name in (f"filter of {alias}", alias) if name in counted)
+            outside = outside_the_jvm(any(condition.where == "jvm" for condition in scan.conditions))
+            yield f"{alias}: {sentence}{f'; counted{outside}: {counts}' if counts else ''}"
+
+
+def outside_the_jvm(in_jvm: object) -> str:
+    """Return a qualifier for counts and orders: rows that filters in the JVM dropped are not among them."""
+    return " outside the JVM" if in_jvm else ""
 
 
 def source_sentence(source: SourceEstimates, *, is_stream: bool, is_joined: bool) -> str:

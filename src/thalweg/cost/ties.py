@@ -1,6 +1,6 @@
-"""The order of plans of which several are equally good.
+"""The order of plans of which several are equally good, and how much better a plan that keeps sub-joins must be.
 
-Answers: `ranked`, plans from the best to the worst.
+Answers: `ranked`, plans from the best to the worst; `caution`, a factor on the CPU time of a plan.
 How: numbers are compared one after the other: what a plan is chosen by, then its CPU time, then its memory. Plans whose
 number is equal to the best of those that are left, within a share, are compared by the next number, and at last by
 their text.
@@ -17,10 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from thalweg.plan.join_shape import Shape, plan_text
+from thalweg.plan.objective import LEAST_CPU, Objective
+
 TIES = 0.01
 """Plans are equally good if what they are chosen by differs by at most this share: predictions are less exact."""
 ROUNDING = 1e-9
 """CPU times and memory are equal if they differ by at most this share: their order would be that of rounding errors."""
+CAUTION = 1.15
+"""A plan that keeps sub-joins must be better than keeping nothing by this factor: predictions are not exact, and
+keeping nothing needs the least memory."""
 T = TypeVar("T")
 
 
@@ -40,6 +46,11 @@ def ranked(
         equal = [found[n] for value, n in left if value <= limit]
         yield from ranked(equal, others, text)
         left = left[len(equal) :]
+
+
+def caution(shape: Shape, objective: Objective) -> float:
+    """Return the factor by which the CPU time of a plan is weighted."""
+    return CAUTION if objective == LEAST_CPU and plan_text(shape) != "multiway" else 1.0
 
 
 def is_less(one: Sequence[float], other: Sequence[float]) -> bool:
