@@ -17,12 +17,12 @@ from thalweg.plan.join_plan import JoinPlan
 from thalweg.plan.objective import Objective
 from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
-from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.chart_view import ChartView, chart_of
 from thalweg.report.explain.join import JoinLayout, explain_join, join_title
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.limits import limits_of
+from thalweg.runtime.receiver import Receiver
 from thalweg.runtime.settings import policy_in_code
 from thalweg.runtime.sink.given_folder import given_folder, given_options
 from thalweg.runtime.spark.session_settings import session_settings
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from thalweg.runtime.joins.join_binding import JoinBinding
     from thalweg.runtime.local.joins import ArrowSource
-    from thalweg.runtime.local.rounds import Rounds
     from thalweg.runtime.spark.joins.attach import SparkJoinLayout
     from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.runtime.spark.sink.result_sink import ResultSink
@@ -201,7 +200,7 @@ def join(
     return Join(joined, given, join_statistics(statistics, joined))
 
 
-class Join(AdaptiveBase):
+class Join:
     """A windowed join, made with :func:`join`.
 
     Apply it to Spark DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``.
@@ -210,8 +209,7 @@ class Join(AdaptiveBase):
     """
 
     def __init__(self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN) -> None:
-        self._tally = JoinTally()
-        super().__init__(self._tally.add)
+        self._receiver = Receiver(JoinTally())
         self._plan = plan
         self._given = given
         self._statistics = statistics
@@ -255,7 +253,7 @@ class Join(AdaptiveBase):
         >>> joined.columns  # doctest: +SKIP
         ['a_k', 'a_ts', 'b_k', 'b_ts', 'event_time']
         """
-        return self.attached(streams, JoinRows.RESULTS)
+        return self._attached(streams, JoinRows.RESULTS)
 
     def tagged(self, /, **streams: Any) -> Any:
         """Join Spark DataFrames and also return the rows that are not joined because they are late or have no time.
@@ -284,7 +282,7 @@ class Join(AdaptiveBase):
         >>> joined = j.tagged(a=clicks, b=buys)  # doctest: +SKIP
         >>> results, late = joined.where("lost IS NULL"), joined.where("lost IS NOT NULL")  # doctest: +SKIP
         """
-        return self.attached(streams, JoinRows.TAGGED)
+        return self._attached(streams, JoinRows.TAGGED)
 
     def late(self, /, **streams: Any) -> Any:
         """Return only the rows that are not joined because they are late or have no time, with the columns of `tagged`.
@@ -313,7 +311,7 @@ class Join(AdaptiveBase):
         >>> j = tw.join(on="a.k = b.k", window="10 seconds", time="ts")
         >>> query = j.late(a=clicks, b=buys).writeStream.format("console").start()  # doctest: +SKIP
         """
-        return self.attached(streams, JoinRows.LATE)
+        return self._attached(streams, JoinRows.LATE)
 
     def start(
         self,
@@ -390,34 +388,26 @@ class Join(AdaptiveBase):
         to, saved = given_folder("path", path), given_folder("checkpoint", checkpoint)
         _, layout = self._laid_out(streams)
         query, opened = start_join(
-            _session_of(streams), lambda sink_for: self.attached(streams, JoinRows.RESULTS, sink_for), layout, kind, to,
-            given_options(options), trigger, saved, name, sink,
+            _session_of(streams), lambda sink_for: self._attached(streams, JoinRows.RESULTS, sink_for), layout, kind,
+            to, given_options(options), trigger, saved, name, sink,
         )  # fmt: skip
         self._started = opened, trigger
         return query
 
-    def attached(
-        self,
-        streams: Mapping[str, Any],
-        wanted: JoinRows,
-        sink_for: Callable[[Any], TaskSink] | None = None,
-        start: Callable[[SparkJoinLayout], StartPlan] | None = None,
+    def _attached(
+        self, streams: Mapping[str, Any], wanted: JoinRows, sink_for: Callable[[Any], TaskSink] | None = None
     ) -> Any:
         """Return what a call, `tagged` or `late` returns, depending on `wanted`. `sink_for` returns where tasks write
-        results, given their columns; then the files are returned. `start`: returns the plan that the join of a query
-        begins with."""
+        results, given their columns; then the files are returned."""
         from thalweg.runtime.spark.joins.attach import attach, lay_out
 
         settings = JoinSettings.in_force(
             self._given, session_settings(_session_of(streams)), look=not self._was_attached
         )
         self._was_attached = True
-        sink = self._sink(settings.events)
         layout = lay_out(self._classified(settings), settings, streams, self._statistics)
-        begun = self._start_on_spark(settings, layout) if start is None else start(layout)
-        joined, fetch = attach(layout, begun, settings, streams, sink, wanted, sink_for)
-        self._await(fetch)
-        return joined
+        start = self._start_on_spark(settings, layout)
+        return attach(layout, start, settings, streams, self._receiver, wanted, sink_for)
 
     def chart(self, k: int | None = None, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
         """Return the chart of the join's plans: at which arrival rates which plan is the best.
@@ -610,21 +600,13 @@ class Join(AdaptiveBase):
         return self._over(streams, JoinRows.LATE)
 
     def _over(
-        self,
-        streams: Mapping[str, ArrowSource],
-        wanted: JoinRows = JoinRows.RESULTS,
-        watermark: Callable[[int | None], None] | None = None,
-        rounds: Mapping[str, Rounds] | None = None,
+        self, streams: Mapping[str, ArrowSource], wanted: JoinRows = JoinRows.RESULTS
     ) -> Iterator[pa.RecordBatch]:
         from thalweg.runtime.local.joins import JoinPass, join_batches
 
         settings = JoinSettings.in_force(self._given)
-        sink = self._sink(settings.events)
-        one = JoinPass(
-            self._classified(settings), settings, self._next_run(), sink, partial(self._start_here, settings), wanted,
-            watermark, rounds,
-        )  # fmt: skip
-        return join_batches(one, streams)
+        plan, start = self._classified(settings), partial(self._start_here, settings)
+        return join_batches(JoinPass(plan, settings, self._receiver, start, wanted), streams)
 
     def _classified(self, settings: JoinSettings) -> JoinPlan:
         """Return the plan under a policy. A policy that is set outside the code and does not classify rows ignores
@@ -652,7 +634,7 @@ class Join(AdaptiveBase):
         >>> j.report().sections[0].results
         2
         """
-        return self._tally.report(*self._fetched())
+        return self._receiver.report()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the same join with its own report: a copy in another process starts an empty one."""

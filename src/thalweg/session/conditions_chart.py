@@ -24,7 +24,7 @@ from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, f
 from thalweg.report.section import Section
 from thalweg.session.adaptive_parts import QueryReport
 from thalweg.session.conditions import names_of
-from thalweg.session.query_settings import QuerySettings
+from thalweg.session.query_run import QuerySettings
 from thalweg.stats import Knowledge, RowsPerSecond
 from thalweg.stats.batch_time import BatchTimes
 

@@ -37,9 +37,9 @@ from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport, of_groups
 from thalweg.session.conditions_chart import chart_of_conditions
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
-from thalweg.session.query_settings import QuerySettings
+from thalweg.session.query_run import QuerySettings
 from thalweg.session.running import Running
-from thalweg.session.spark_run import SparkRun
+from thalweg.session.spark_run import SparkRun, check
 from thalweg.stats import Knowledge
 from thalweg.stats.batch_time import BatchTimes
 
@@ -96,7 +96,7 @@ class ContinuousQuery:
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         self._parsed = plan.query
         if origin.spark is not None:
-            SparkRun(plan, functions, self._settings(), data, self._events.append).check()
+            check(plan, data)
 
     @property
     def schema(self) -> pa.Schema:
@@ -119,7 +119,7 @@ class ContinuousQuery:
         """Return the plan for these settings. They decide what the query starts with, not its results."""
         policy = settings.policy_name
         if policy not in self._plans:
-            self._plans[policy] = self._placed(policy, "cheapest")
+            self._plans[policy] = self._placed(settings, "cheapest")
         plan = self._plans[policy]
         if isinstance(plan.join, WindowJoin):
             wanted, limits = settings.join.wanted, self._limits(settings)
@@ -131,13 +131,12 @@ class ContinuousQuery:
         """Return the limits of a join where the query runs."""
         return limits_of(settings.join.max_bytes, spark=self._spark)
 
-    def _placed(self, policy: str, places: FilterPlaces) -> QueryPlan:
-        """Return the plan for a policy with conditions in these places."""
+    def _placed(self, settings: QuerySettings, places: FilterPlaces) -> QueryPlan:
+        """Return the plan for these settings, with conditions in these places."""
         engine = "local" if self._spark is None else "spark"
-        settings = self._settings()
         known = replace(self._statistics, limits=self._limits(settings))
         return optimize(
-            self._parsed, engine, policy, known, sets_aside=settings.sets_aside, filter_places=places,
+            self._parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside, filter_places=places,
             classify_by=self._classify_by if settings.classifies else None, wanted=settings.join.wanted,
         )  # fmt: skip
 
@@ -208,10 +207,11 @@ class ContinuousQuery:
         >>> q.chart(k=4).streams
         ('a', 'b', 'c')
         """
-        plan = self.plan
+        settings = self._settings()
+        plan = self._planned(settings)
         if plan.join is None:
             return chart_of_conditions(
-                plan, self._statistics, self._parts.report(), self._batch_times, self._title(), self._settings(), k,
+                plan, self._statistics, self._parts.report(), self._batch_times, self._title(), settings, k,
                 ranges, interval,
             )  # fmt: skip
         if not isinstance(plan.join, WindowJoin):
@@ -302,13 +302,13 @@ class ContinuousQuery:
         >>> q.dataframe().to_pylist(), q.failed()["code"].to_pylist()
         ([{'code': '7'}], ['x7'])
         """
-        if not self._settings().sets_aside:
+        run = self._local_run() if self._spark is None else self._spark_run()
+        if not run.settings.sets_aside:
             raise PlanError(f"failed() needs {SETS_ASIDE}; without it, the first row that fails stops the query")
         if not isinstance(column, str) or not column:
             raise PlanError(
                 f"failed(column={column!r}): column must be a non-empty string, the name of the column for the errors"
             )
-        run = self._local_run() if self._spark is None else self._spark_run()
         # with further columns in its windows
         run.plan = choose_kept(plan_of_failed(run.plan), Knowledge(limits=self._limits(run.settings)))
         if column.lower() in map(str.lower, failed_columns(run.plan)):
@@ -346,7 +346,7 @@ class ContinuousQuery:
         """
         run = self._local_run() if self._spark is None else self._spark_run()
         # late rows are not joined, so all conditions on one stream are evaluated before the join
-        run.plan = plan_of_late(self._placed(run.plan.policy, "before"))
+        run.plan = plan_of_late(self._placed(run.settings, "before"))
         if LOST in map(str.lower, late_schema(run.plan).names[:-1]):
             raise PlanError(
                 f"a stream has a column {LOST!r}, which late() adds; rename it before registering the stream"
@@ -355,8 +355,7 @@ class ContinuousQuery:
 
     def _spark_run(self) -> SparkRun:
         settings = self._settings()
-        plan = self._planned(settings)
-        return SparkRun(plan, self._functions, settings, self._data, self._events.append)
+        return SparkRun(self._planned(settings), self._functions, settings, self._data, self._events.append)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return the results lazily, without Spark. Every call is a separate pass over the data.
@@ -389,8 +388,7 @@ class ContinuousQuery:
     def _local_run(self) -> LocalRun:
         data = {alias: _reader(source) for alias, source in self._data.items()}
         settings = self._settings()
-        plan = self._planned(settings)
-        return LocalRun(plan, self._functions, settings, data, self._events.append)
+        return LocalRun(self._planned(settings), self._functions, settings, data, self._events.append)
 
     def operators(self, costs: virtual.Costs | Mapping[str, virtual.Costs] | None = None) -> tuple[Operator, ...]:
         """Return the plan as operators of a simulation (docs/simulation.md), without Spark.
@@ -548,7 +546,7 @@ class ContinuousQuery:
         start = Start(kind, path, options, trigger, place, self.name, sink)
 
         def placed(places: FilterPlaces) -> QueryPlan:
-            return self._placed(run.plan.policy, places)
+            return self._placed(run.settings, places)
 
         query, run.parts.sink = start_stream(
             spark, run.plan, placed, made, run.after_join, self._parsed, self._args, start

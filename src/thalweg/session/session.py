@@ -26,7 +26,7 @@ from thalweg.runtime.settings import policy_in_code
 from thalweg.session.continuous_query import ContinuousQuery, QueryOrigin
 from thalweg.session.query_classifiers import query_classifiers
 from thalweg.session.query_rounds import QueryRounds, Turns
-from thalweg.session.query_settings import QuerySettings
+from thalweg.session.query_run import QuerySettings
 from thalweg.session.running import Running
 from thalweg.stats import Knowledge
 from thalweg.stats.declared_statistics import plan_statistics, relation_statistics

@@ -581,7 +581,7 @@ def test_no_watch_where_there_is_nothing_to_choose() -> None:
         join = tw.join(on, 10, "t", **given)
         rows = pa.table({name: pa.array([1, 2]) for name in "tkm"})
         seen: list[Any] = []
-        join.listeners.append(seen.append)
+        join._receiver.listeners.append(seen.append)
         list(join.over(**dict.fromkeys(join._plan.graph.aliases, rows)))
         is_watched = any(isinstance(record, PlanObserved) for record in seen)
         assert is_watched == start_knowing_nothing(join._plan, JoinSettings.resolve(given, environ={})).may_change
