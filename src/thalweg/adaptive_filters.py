@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adapt import PolicyLike, check_classified
 from thalweg.errors import PlanError
 from thalweg.given_predicate import ColumnLike, native_predicate
-from thalweg.optimizer.filter_chart import make_filter_chart
+from thalweg.optimizer.charts.filter_chart import make_filter_chart
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
-from thalweg.plan.filter_plan import checked_classifiers
+from thalweg.plan.filters.filter_plan import checked_classifiers
+from thalweg.plan.filters.predicate import is_column
+from thalweg.plan.joins.window import Length
 from thalweg.plan.objective import Objective, objective_of
-from thalweg.plan.predicate import is_column
-from thalweg.plan.window import Length
 from thalweg.printable import printable
 from thalweg.report import Explanation, Report, Tally
 from thalweg.report.chart_view import ChartView

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import PolicyLike, check_classified, classifies
 from thalweg.errors import PlanError
-from thalweg.optimizer.join_estimates import join_estimates
 from thalweg.optimizer.joins.compare_plans import compared_plans
+from thalweg.optimizer.joins.estimates import join_estimates
 from thalweg.optimizer.joins.start_plan import StartPlan, start_plan
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.window import Length, check_length
 from thalweg.plan.objective import Objective
-from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
 from thalweg.report.chart_view import ChartView, chart_of
 from thalweg.report.explain.join import JoinLayout, explain_join, join_title

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 
 import thalweg as tw
-from thalweg.runtime.local import virtual
+from thalweg import simulation as virtual
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "api").glob("*.md"))
 INTERNAL = {

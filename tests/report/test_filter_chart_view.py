@@ -16,9 +16,9 @@ import thalweg as tw
 from tests.events.flat_records import made
 from thalweg import PlanError
 from thalweg.events import Observed
-from thalweg.optimizer.filter_chart import make_filter_chart
+from thalweg.optimizer.charts.filter_chart import make_filter_chart
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.plan.objective import objective_of
-from thalweg.plan.pipeline import Pipeline
 from thalweg.report import Tally
 from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, filter_numbers
 from thalweg.report.section import Section

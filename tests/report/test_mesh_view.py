@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.long_run import examples
+from thalweg.draw.plan_tree import TreeItem
 from thalweg.optimizer.mesh.column_values import key_of
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.redaction import redacted_tree
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, Node, RouteTree, ValueNode
 from thalweg.report.mesh_tree import mesh_tree
 from thalweg.report.mesh_view import MeshView
-from thalweg.report.plan_tree import TreeItem
 from thalweg.stats.training_set import Kind
 
 NAMES = ("cheap", "slow", "rare", "odd")

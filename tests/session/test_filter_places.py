@@ -19,8 +19,8 @@ from tests.session.corpus_query import assert_same, by_duckdb, cut
 from tests.session.raising_queries import RaisingQuery, raising_query
 from tests.session.random_queries import TABLE, RandomQuery, queries
 from tests.session.test_raising_functions import failures, registered, results
-from thalweg.plan.expression import text_of
-from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.plan.expressions.expression import text_of
+from thalweg.plan.query.query_plan import FilterPlaces, QueryPlan
 
 SEEDS = st.integers(0, 2**32)
 

@@ -13,8 +13,8 @@ import pytest
 import thalweg as tw
 from tests.runtime.filters.mesh_by_column import mesh_by
 from thalweg.adapt.registry import POLICIES
-from thalweg.plan.nodes import Filter, WindowJoin, walk
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query.nodes import Filter, WindowJoin, walk
+from thalweg.plan.query.query_plan import QueryPlan
 
 ROWS = 3_000
 FILTERED = "SELECT k FROM s WHERE odd(k) AND not_third(m)"

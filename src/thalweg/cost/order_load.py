@@ -35,8 +35,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.plan.objective import LEAST_CPU, Objective
-from thalweg.plan.pipeline import Pipeline
 
 Numbers = NDArray[np.float64]
 ALL_ORDERS = 7

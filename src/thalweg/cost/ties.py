@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from thalweg.plan.join_shape import Shape, plan_text
+from thalweg.plan.joins.shape import Shape, plan_text
 from thalweg.plan.objective import LEAST_CPU, Objective
 
 TIES = 0.01

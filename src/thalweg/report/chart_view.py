@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from thalweg.cost.plan_chart import Dimension, PlanChart
+from thalweg.draw.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
+from thalweg.draw.html import scrolled
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
-from thalweg.plan.join_shape import Shape, plan_text
-from thalweg.report.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
-from thalweg.report.html import scrolled
+from thalweg.plan.joins.shape import Shape, plan_text
 from thalweg.report.join_report import JoinReport
 from thalweg.report.view import Form, View
 from thalweg.stats.declared_number import LARGEST

@@ -21,8 +21,8 @@ from thalweg.errors import PlanError
 from thalweg.events.parts import CallCounts
 from thalweg.formatting import listed
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.window import length_of
+from thalweg.plan.filters.pipeline import Pipeline
+from thalweg.plan.joins.window import length_of
 from thalweg.report.chart_view import ChartView
 from thalweg.report.section import FilterRound, Section
 

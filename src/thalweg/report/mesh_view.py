@@ -23,10 +23,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg.draw.html import paragraph
+from thalweg.draw.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 from thalweg.formatting import duration, percent, wrapped
-from thalweg.report.html import paragraph
 from thalweg.report.mesh_tree import OF_FILTERS, MeshWords, RouteReport, columns_of, mesh_tree, routes_of, unreached
-from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 from thalweg.report.view import Form, View
 
 

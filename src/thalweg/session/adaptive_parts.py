@@ -7,14 +7,14 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from thalweg.draw.html import paragraph
+from thalweg.draw.svg import escaped
 from thalweg.formatting import plural
 from thalweg.optimizer.interval_choice import BUSY
 from thalweg.optimizer.trigger_interval import choose_interval
 from thalweg.printable import columns_of, printable
 from thalweg.report import JoinReport, Report
 from thalweg.report.batch_intervals import batch_sentence
-from thalweg.report.html import paragraph
-from thalweg.report.svg import escaped
 from thalweg.report.view import View
 from thalweg.runtime.receiver import Receiver
 from thalweg.stats.batch_time import BatchTimes

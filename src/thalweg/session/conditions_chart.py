@@ -11,13 +11,13 @@ from typing import Any
 
 from thalweg.adapt.chart import ChartSettings
 from thalweg.errors import PlanError
-from thalweg.optimizer.estimate_sources import share_kept
-from thalweg.optimizer.filter_chart import make_filter_chart
-from thalweg.optimizer.order_filters import cost_us
+from thalweg.optimizer.charts.filter_chart import make_filter_chart
+from thalweg.optimizer.rules.estimate_sources import share_kept
+from thalweg.optimizer.rules.order_filters import cost_us
 from thalweg.plan.estimate import Estimate
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.plan.objective import objective_of
-from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.report import Report
 from thalweg.report.chart_view import ChartView
 from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, filter_numbers

@@ -13,18 +13,18 @@ import pyarrow as pa
 from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
-from thalweg.optimizer.choose_kept import choose_kept
 from thalweg.optimizer.interval_choice import BUSY
 from thalweg.optimizer.joins.compare_plans import compared_plans
 from thalweg.optimizer.joins.start_plan import start_of
+from thalweg.optimizer.rules.choose_kept import choose_kept
 from thalweg.optimizer.trigger_interval import check_busy, choose_interval
-from thalweg.plan.join_select import LOST
-from thalweg.plan.limits import Limits
-from thalweg.plan.nodes import SourceColumn, WindowJoin
-from thalweg.plan.query_plan import FilterPlaces, QueryPlan
-from thalweg.plan.relation import UserFunction
-from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
-from thalweg.plan.window import Length
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.select import LOST
+from thalweg.plan.joins.window import Length
+from thalweg.plan.query.nodes import SourceColumn, WindowJoin
+from thalweg.plan.query.query_plan import FilterPlaces, QueryPlan
+from thalweg.plan.query.relation import UserFunction
+from thalweg.plan.query.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.printable import printable
 from thalweg.report import Explanation
 from thalweg.report.batch_intervals import batch_paragraph
@@ -44,9 +44,7 @@ from thalweg.stats import Knowledge
 from thalweg.stats.batch_time import BatchTimes
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local import (
-        virtual,
-    )  # not its Costs: in the reference, the name alone could be that of policies
+    from thalweg import simulation as virtual
     from thalweg.runtime.local.operator import Operator
     from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.session.query_rounds import Turns
@@ -416,7 +414,7 @@ class ContinuousQuery:
         --------
         >>> import pyarrow as pa, thalweg as tw
         >>> from datetime import datetime
-        >>> from thalweg.runtime.local.virtual import Costs, Source, simulate
+        >>> from thalweg.simulation import Costs, Source, simulate
         >>> rows = pa.table({"ts": [datetime(2026, 1, 1, 12, 0, second) for second in (1, 2, 9)], "n": [5, 7, 1]})
         >>> s = tw.session()
         >>> s.stream("events", rows, time="ts")
@@ -430,7 +428,7 @@ class ContinuousQuery:
                 "operators() is only for sessions without Spark, because simulations run in this process; use "
                 "tw.session() and register Arrow tables"
             )
-        from thalweg.runtime.local.virtual import Costs
+        from thalweg.simulation import Costs
 
         return self._local_run().operators(Costs() if costs is None else costs)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from thalweg.optimizer.joins.start_plan import start_of
-from thalweg.plan.nodes import Filter, WindowJoin
+from thalweg.plan.query.nodes import Filter, WindowJoin
 from thalweg.report import JoinTally, Tally
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.joins.join_outcome import JoinRows
@@ -23,7 +23,7 @@ from thalweg.session.query_run import QueryRun
 
 if TYPE_CHECKING:
     from thalweg.runtime.local.operator import Operator
-    from thalweg.runtime.local.virtual import Costs
+    from thalweg.simulation import Costs
 
 
 @dataclass
@@ -47,7 +47,7 @@ class LocalRun(QueryRun):
 
     def operators(self, costs: Costs | Mapping[str, Costs]) -> tuple[Operator, ...]:
         """Return the plan as operators of a simulation: tables are read, streams arrive when the simulation says so."""
-        from thalweg.runtime.local.virtual.query import PlanParts, plan_operators
+        from thalweg.simulation.query import PlanParts, plan_operators
 
         parts = PlanParts(
             self.plan,

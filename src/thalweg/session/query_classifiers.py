@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from thalweg.errors import PlanError
 from thalweg.optimizer.mesh.column_values import check_classified_type
-from thalweg.plan.filter_plan import checked_classifiers, find_column
-from thalweg.plan.join_plan import classified_columns
-from thalweg.plan.nodes import SourceColumn
-from thalweg.plan.query import Query
+from thalweg.plan.filters.filter_plan import checked_classifiers, find_column
+from thalweg.plan.joins.join_plan import classified_columns
+from thalweg.plan.query.nodes import SourceColumn
+from thalweg.plan.query.query import Query
 
 
 def query_classifiers(classify_by: Sequence[str], query: Query) -> tuple[SourceColumn, ...]:

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from thalweg.adapt import classifies
 from thalweg.events import Record
 from thalweg.plan import FilterPlan
-from thalweg.plan.join_plan import JoinPlan, is_timeless, window_join_plan
-from thalweg.plan.nodes import Filter, WindowJoin, subject
-from thalweg.plan.query_plan import QueryPlan
-from thalweg.plan.relation import UserFunction
+from thalweg.plan.joins.join_plan import JoinPlan, is_timeless, window_join_plan
+from thalweg.plan.query.nodes import Filter, WindowJoin, subject
+from thalweg.plan.query.query_plan import QueryPlan
+from thalweg.plan.query.relation import UserFunction
 from thalweg.report import JoinReport, Report
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.receiver import Fold, Receiver

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.optimizer.joins.start_plan import start_of
-from thalweg.plan.nodes import Filter, WindowJoin
-from thalweg.plan.query import Condition
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query.nodes import Filter, WindowJoin
+from thalweg.plan.query.query import Condition
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.report import JoinTally, Tally
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows
 from thalweg.runtime.joins.join_outcome import JoinRows

@@ -11,12 +11,12 @@ import pytest
 
 import thalweg as tw
 from tests.runtime.joins.start_plans import start_knowing_nothing
+from thalweg.draw.plan_tree import TreeItem
 from thalweg.optimizer.joins.compare_plans import compared_plans
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.limits import Limits
-from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.partitioning import Partitioning
 from thalweg.report.explain.join import JoinLayout, explain_join
-from thalweg.report.plan_tree import TreeItem
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
 

@@ -19,11 +19,11 @@ import thalweg as tw
 from thalweg import objective
 from thalweg.cost.join_bytes import plan_bytes
 from thalweg.cost.join_work import work_ns
-from thalweg.optimizer.heuristic_plan import heuristic_scores
-from thalweg.optimizer.join_estimates import JoinEstimates, Quantity
-from thalweg.optimizer.plan_scores import PlanScores, PlanWork
-from thalweg.optimizer.search_plans import all_plans
-from thalweg.plan.join_shape import Shape, nodes_of, of_text, sorted_text
+from thalweg.optimizer.joins.estimates import JoinEstimates, Quantity
+from thalweg.optimizer.joins.heuristic_plan import heuristic_scores
+from thalweg.optimizer.joins.plan_scores import PlanScores, PlanWork
+from thalweg.optimizer.joins.search_plans import all_plans
+from thalweg.plan.joins.shape import Shape, nodes_of, of_text, sorted_text
 from thalweg.plan.objective import Objective, objective_of
 
 CAUTION, EQUAL, SAME = 1.15, 1.01, 1 + 1e-9

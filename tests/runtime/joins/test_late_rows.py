@@ -21,7 +21,7 @@ import thalweg as tw
 from tests.long_run import examples
 from tests.runtime.joins.oracle import expected_ids
 from tests.runtime.joins.start_plans import start_knowing_nothing
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.report import JoinTally
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings

@@ -16,7 +16,7 @@ import numpy as np
 
 from thalweg.cost.ties import TIES, caution
 from thalweg.cost.work_queue import accumulated, returned
-from thalweg.optimizer.join_estimates import JoinEstimates, Quantity
+from thalweg.optimizer.joins.estimates import JoinEstimates, Quantity
 from thalweg.optimizer.joins.plan_choice import (
     LEVEL,
     SHOWN,
@@ -26,9 +26,9 @@ from thalweg.optimizer.joins.plan_choice import (
     ResultsOverTime,
     TippingPoint,
 )
+from thalweg.optimizer.joins.plan_scores import GRID, Numbers, PlanScores, PlanWork
 from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.optimizer.plan_scores import GRID, Numbers, PlanScores, PlanWork
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.shape import Shape
 
 FACTORS = np.exp2(np.arange(-10, 10.25, 0.25))
 """By how much a number is changed to find where another plan becomes the best."""

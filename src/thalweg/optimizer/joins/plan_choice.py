@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from thalweg.cost.ties import TIES, caution
 from thalweg.plan.estimate import Origin
-from thalweg.plan.join_shape import Shape, plan_text
+from thalweg.plan.joins.shape import Shape, plan_text
+from thalweg.plan.joins.wanted_plan import WantedPlan
 from thalweg.plan.objective import LEAST_CPU, LOCAL_RATE, Objective
-from thalweg.plan.wanted_plan import WantedPlan
 
 Numbers = NDArray[np.float64]
 SHOWN = 8

@@ -15,16 +15,16 @@ from typing import Any
 from thalweg.cost.plan_chart import PARTS, PlanChart
 from thalweg.errors import PlanError, warn_user
 from thalweg.formatting import byte_size, listed
-from thalweg.optimizer.choose_plan import choose_plan
-from thalweg.optimizer.join_estimates import JoinEstimates
+from thalweg.optimizer.charts.plan_chart import make_chart
+from thalweg.optimizer.joins.choose_plan import choose_plan
+from thalweg.optimizer.joins.estimates import JoinEstimates
 from thalweg.optimizer.joins.plan_choice import PlanChoice
-from thalweg.optimizer.plan_chart import make_chart
-from thalweg.plan.join_shape import MOST_STREAMS, Shape
-from thalweg.plan.limits import Limits
-from thalweg.plan.nodes import Kept, WindowJoin
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.partitioning import Partitioning
+from thalweg.plan.joins.shape import MOST_STREAMS, Shape
+from thalweg.plan.joins.wanted_plan import WantedPlan
 from thalweg.plan.objective import LEAST_CPU
-from thalweg.plan.partitioning import Partitioning
-from thalweg.plan.wanted_plan import WantedPlan
+from thalweg.plan.query.nodes import Kept, WindowJoin
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from thalweg.cost.ties import CAUTION, ROUNDING, TIES, ranked
+from thalweg.draw.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
 from thalweg.formatting import WIDTH, aligned, byte_size, few_digits, listed, percent, wrapped
 from thalweg.optimizer.joins.plan_choice import SHOWN, Band, Candidate, ComparedPlans, PlanChoice, TippingPoint
-from thalweg.plan.join_shape import MOST_STREAMS, plan_text, sorted_text
+from thalweg.plan.joins.shape import MOST_STREAMS, plan_text, sorted_text
 from thalweg.plan.objective import LEAST_CPU
 from thalweg.report.explanation import Paragraph
 from thalweg.report.join_report import JoinReport
-from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves, PlanMemory
 
 TITLE = "Plans compared"
 LEAST_SHOWN = 1e-5

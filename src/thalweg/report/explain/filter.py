@@ -12,18 +12,18 @@ import pyarrow as pa
 from thalweg.adapt.mesh import COLLECTING, MeshSettings
 from thalweg.adapt.policy import Settings
 from thalweg.adapt.profiling_budget import LOAN_NS
+from thalweg.draw.plan_tree import TreeItem
 from thalweg.errors import PlanError
 from thalweg.formatting import percent, plural, total_duration
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
-from thalweg.plan.expression import UserCall, walk
-from thalweg.plan.nodes import Filter, subject
-from thalweg.plan.plan_estimates import PlanEstimates, SourceEstimates
-from thalweg.plan.query import Condition, guards_of
+from thalweg.plan.expressions.expression import UserCall, walk
+from thalweg.plan.query.nodes import Filter, subject
+from thalweg.plan.query.plan_estimates import PlanEstimates, SourceEstimates
+from thalweg.plan.query.query import Condition, guards_of
 from thalweg.report.explain.sources import cost_sentence, kept_sentence, outside_the_jvm
 from thalweg.report.explanation import ADAPTS, Explanation, Paragraph
 from thalweg.report.join_report import JoinReport
 from thalweg.report.mesh_view import MeshView
-from thalweg.report.plan_tree import TreeItem
 from thalweg.report.report import Report
 from thalweg.report.run_report import in_runs
 from thalweg.report.section import Section

@@ -12,21 +12,21 @@ from datetime import timedelta
 
 import numpy as np
 
+from thalweg.draw.plan_tree import TreeItem
 from thalweg.formatting import WIDTH, byte_size, listed, percent, plural, time_span, wrapped
 from thalweg.optimizer.joins.plan_choice import ComparedPlans
-from thalweg.plan.expression import text_of
-from thalweg.plan.join_graph import JoinGraph, JoinTree
-from thalweg.plan.join_plan import JoinPlan, join_graph
-from thalweg.plan.join_shape import Shape, nodes_of, to_text
-from thalweg.plan.nodes import Join, SourceColumn, WindowJoin
-from thalweg.plan.partitioning import Partitioning
-from thalweg.plan.query_plan import Branch
-from thalweg.plan.window import Length, length_of
+from thalweg.plan.expressions.expression import text_of
+from thalweg.plan.joins.graph import JoinGraph, JoinTree
+from thalweg.plan.joins.join_plan import JoinPlan, join_graph
+from thalweg.plan.joins.partitioning import Partitioning
+from thalweg.plan.joins.shape import Shape, nodes_of, to_text
+from thalweg.plan.joins.window import Length, length_of
+from thalweg.plan.query.nodes import Join, SourceColumn, WindowJoin
+from thalweg.plan.query.query_plan import Branch
 from thalweg.report.explain.choice import explained_choice
 from thalweg.report.explain.filter import latest_meshes, most_routes, or_nothing
 from thalweg.report.explanation import ADAPTS, NOTES, SINK, Explanation, Paragraph
 from thalweg.report.join_report import JoinReport
-from thalweg.report.plan_tree import TreeItem
 from thalweg.report.run_report import in_runs
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
@@ -212,7 +212,7 @@ def join_title(plan: JoinPlan) -> str:
 def _probes(tree: JoinTree, names: Mapping[SourceColumn, str]) -> str:
     """Return what new rows of the root probe, in the order that is tried first. `names` are those of computed columns.
 
-    >>> from thalweg.plan.join_graph import JoinGraph
+    >>> from thalweg.plan.joins.graph import JoinGraph
     >>> _probes(JoinGraph.of([("a", "k", "b", "k"), ("b", "m", "c", "m")]).tree("a"), {})
     'b by k, then c by m (from b)'
     """

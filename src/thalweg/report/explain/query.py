@@ -7,15 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from thalweg.draw.plan_tree import TreeItem
 from thalweg.optimizer.joins.plan_choice import ComparedPlans
-from thalweg.plan.expression import Expression, text_of
-from thalweg.plan.join_shape import to_text
-from thalweg.plan.nodes import Aggregate, Compute, Fail, Filter, Product, Scan, TableJoin, WindowJoin, subject, walk_up
-from thalweg.plan.nodes import Node as PlanNode
-from thalweg.plan.plan_estimates import SourceEstimates
-from thalweg.plan.query import Query, QuerySource
-from thalweg.plan.query_plan import QueryPlan
-from thalweg.plan.window import as_written
+from thalweg.plan.expressions.expression import Expression, text_of
+from thalweg.plan.joins.shape import to_text
+from thalweg.plan.joins.window import as_written
+from thalweg.plan.query.nodes import (
+    Aggregate,
+    Compute,
+    Fail,
+    Filter,
+    Product,
+    Scan,
+    TableJoin,
+    WindowJoin,
+    subject,
+    walk_up,
+)
+from thalweg.plan.query.nodes import Node as PlanNode
+from thalweg.plan.query.plan_estimates import SourceEstimates
+from thalweg.plan.query.query import Query, QuerySource
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.report.explain.choice import explained_choice
 from thalweg.report.explain.filter import FilterDescription, latest_meshes, or_nothing, rows_and_kept
 from thalweg.report.explain.join import (
@@ -29,7 +41,6 @@ from thalweg.report.explain.join import (
 from thalweg.report.explain.sources import rate_sentence, source_estimates
 from thalweg.report.explanation import ADAPTS, ESTIMATES, NOTES, RESULT, SINK, Explanation, Paragraph
 from thalweg.report.join_report import JoinReport
-from thalweg.report.plan_tree import TreeItem
 from thalweg.report.report import Report
 
 Parts: TypeAlias = tuple[tuple[str, Report | JoinReport], ...]

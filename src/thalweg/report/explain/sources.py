@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from thalweg.formatting import few_digits, listed, percent
 from thalweg.plan.estimate import Estimate, weakest
-from thalweg.plan.plan_estimates import PartnersEstimate, SourceEstimates
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query.plan_estimates import PartnersEstimate, SourceEstimates
+from thalweg.plan.query.query_plan import QueryPlan
 
 
 def source_estimates(plan: QueryPlan, counted: Mapping[str, str]) -> Iterator[str]:

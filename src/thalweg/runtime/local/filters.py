@@ -33,7 +33,7 @@ from thalweg.runtime.receiver import Receiver
 from thalweg.runtime.settings import FilterSettings
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local.virtual.clock import Clock
+    from thalweg.runtime.clock import Clock
 
 MakeLoop = Callable[["Clock | None", np.random.Generator], FilterLoop[pa.RecordBatch]]
 

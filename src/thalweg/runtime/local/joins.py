@@ -23,7 +23,7 @@ from thalweg.formatting import plural, time_span
 from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
@@ -39,7 +39,7 @@ from thalweg.runtime.redaction import redacted
 from thalweg.runtime.watermark import BEGINNING, END
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local.virtual.clock import Clock
+    from thalweg.runtime.clock import Clock
 
 REPORT_EVERY_ROWS = 100_000
 """A pass reports to its sink about every this many rows; more often at the start."""

@@ -24,12 +24,12 @@ from thalweg.formatting import byte_size, plural
 from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
 from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.optimizer.spread_rows import IN_WINDOWS, rows_held
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_select import EVENT_TIME
-from thalweg.plan.limits import Limits
-from thalweg.plan.partitioning import Partitioning
-from thalweg.plan.window import length_of
+from thalweg.optimizer.rules.spread_rows import IN_WINDOWS, rows_held
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.partitioning import Partitioning
+from thalweg.plan.joins.select import EVENT_TIME
+from thalweg.plan.joins.window import length_of
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing, unpacked

@@ -11,14 +11,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError
-from thalweg.optimizer.choose_kept import choose_kept
-from thalweg.optimizer.choose_order import with_order
 from thalweg.optimizer.joins.start_plan import start_of
+from thalweg.optimizer.rules.choose_kept import choose_kept
+from thalweg.optimizer.rules.choose_order import with_order
 from thalweg.optimizer.trigger_interval import choose_interval
-from thalweg.plan.nodes import SpreadBy, WindowJoin
-from thalweg.plan.plan_state import PlanState
-from thalweg.plan.query import Query
-from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.plan.query.nodes import SpreadBy, WindowJoin
+from thalweg.plan.query.plan_state import PlanState
+from thalweg.plan.query.query import Query
+from thalweg.plan.query.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.checkpoint_parts import QUESTION, STATE, Question, StoredPlan, refuse_another_plan
 from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.runtime.spark.checkpoint import Checkpoint
