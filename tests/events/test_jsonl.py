@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,6 +26,7 @@ from thalweg.events import (
     to_json,
 )
 from thalweg.events.counts import shape_of
+from thalweg.events.parts import ChartCounts, RouteCounts
 
 
 @given(records_of_a_run() | native_records())
@@ -35,6 +36,23 @@ def test_a_record_is_one_line_and_comes_back_equal(records: list[Record]) -> Non
         assert "\n" not in line
         assert from_json(line) == record
         assert json.loads(line)["event"] == record.event
+
+
+def test_lists_of_zeros_come_back_equal_if_their_length_is_not_that_of_the_names() -> None:
+    chart = ChartCounts(rounds=1, shares=[0.0, 0.0, 0.0])
+    routes = RouteCounts(1, [3, 2], [6, 4], [0, 0])
+    origin, names = Origin("run 1", "local", None, "w", "mesh"), ("a", "b", "c")
+    record = from_json(to_json(Observed(origin, names, names, chart=chart, routes=routes)))
+    assert isinstance(record, Observed)
+    assert (record.chart, record.routes) == (chart, routes)
+    adopted = replace(record, routes=RouteCounts(1, [0, 0], [0, 0], [0, 0]))
+    assert from_json(to_json(adopted)) == adopted
+
+
+def test_a_plan_of_an_earlier_version_is_refused() -> None:
+    line = {"event": "plan", "run": "r", "kind": "local", "plan": "multiway", "rows": 7, "work_ns": 5}
+    with pytest.raises(ThalwegError, match="not an event record of this version"):
+        from_json(json.dumps(line))
 
 
 @settings(max_examples=20)

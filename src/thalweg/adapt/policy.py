@@ -266,7 +266,7 @@ class ObservedRoutes:
         rows, evaluated = np.zeros(routes, np.int64), np.zeros((routes, n), np.int64)
         return cls(version, rows, evaluated, evaluated.copy())
 
-    def begun(self) -> ObservedRoutes:
+    def zeroed(self) -> ObservedRoutes:
         """Return counts at zero for the same mesh."""
         return ObservedRoutes.none(self.version, *self.evaluated.shape)
 

@@ -78,6 +78,9 @@ class Counts:
 
     __slots__ = ()
 
+    def __init_subclass__(cls) -> None:
+        assert Counts in cls.__bases__, "a part has no other part as its base, whose compiled functions it would have"
+
     @classmethod
     def none(cls, names: int) -> Self:
         """Return counts at zero, for so many predicates or other streams."""
@@ -178,6 +181,8 @@ def compiled(kind: Any) -> Compiled:
         some = f"{own} != {each.default!r}"
         if each.by:
             some = f"{own}.count(None) != len({own})" if each.zero is None else f"any({own})"
+            if each.by == "routes" or each.zero is MISSING:  # its length is not known when it is read
+                some = own
         plain.append(f"{'' if each.default is MISSING else f'if {some}: '}found['{name}'] = {own}")
     functions = {
         "add(self, later)": add,

@@ -56,6 +56,8 @@ def from_json(line: str) -> Record:
     try:
         values = json.loads(line)
         kind = _KINDS[values.pop("event")]
+        if kind is PlanObserved and "work_ns" in values:  # other kinds of earlier versions lack what they need now
+            raise KeyError("counted")
         values["origin"] = {name: values.pop(name) for name in _ORIGIN if name in values}
         names = values.get("others") or values.get("predicates") or ()
         record: Record = from_plain(kind, values, len(names))

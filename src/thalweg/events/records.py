@@ -48,6 +48,10 @@ class Origin:
     """The name that the user gave the streaming query."""
 
 
+UNKNOWN_ORIGIN = Origin("", "")
+"""The origin of a record in a worker: the driver knows it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
     """What one task, or one local pass, did between two of its reports."""

@@ -181,7 +181,10 @@ class AdaptSettings:
         except PlanError as error:
             # the message starts with the setting and its value; if it was set outside the code, name the place
             about = next((name for name in names if str(error).startswith(f"{name}=")), "policy")
-            raise PlanError(f"{sources[about]}: {error}" if about in sources else str(error)) from None
+            text = str(error)
+            if BUDGET in sources and about == "policy":  # it names the budget too
+                text = text.replace(f"{BUDGET}={values[BUDGET]!r}", sources[BUDGET])
+            raise PlanError(f"{sources[about]}: {text}" if about in sources else text) from None
 
 
 def _budget_applies(policy: PolicyChoice, outside: Mapping[str, str]) -> bool:

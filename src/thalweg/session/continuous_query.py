@@ -29,13 +29,13 @@ from thalweg.printable import printable
 from thalweg.report import Explanation
 from thalweg.report.batch_intervals import batch_paragraph
 from thalweg.report.chart_view import ChartView, chart_of
-from thalweg.report.explain.query import NOTHING, QueryRun, explain_query, join_report
+from thalweg.report.explain.query import NOTHING, RunFacts, explain_query, join_report
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.limits import limits_of
 from thalweg.runtime.sink.given_folder import given_folder, given_options
 from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport, of_groups
 from thalweg.session.conditions_chart import chart_of_conditions
-from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
+from thalweg.session.handle import MOST_EVENTS, BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
 from thalweg.session.query_run import QuerySettings
 from thalweg.session.running import Running
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from thalweg.session.query_rounds import Turns
 
 SETS_ASIDE = 's.query(..., on_error="dead-letter")'
-MOST_EVENTS = 10_000
-"""The maximum number of event records that a query keeps; older ones are removed."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +233,7 @@ class ContinuousQuery:
         if isinstance(plan.join, WindowJoin):  # plans do not change over finished data
             compared = compared_plans(start_of(plan.join), changes=not finished)
         groups = of_groups(report.groups[-1]) if report.groups else ""
-        run = QueryRun(where, finished, report.parts, groups, compared, intervals, parts.sink)
+        run = RunFacts(where, finished, report.parts, groups, compared, intervals, parts.sink)
         return explain_query(plan, run, self.name)
 
     def dataframe(self) -> Any:
@@ -650,7 +648,7 @@ class ContinuousQuery:
         >>> s.function("is_prime", lambda n: n in (2, 3, 5, 7), returns="boolean")
         >>> q = s.query("SELECT n FROM events WHERE is_prime(n)")
         >>> rows = q.dataframe()
-        >>> [(record.event, record.rows) for record in q.events()]
+        >>> [(record.event, record.chain.rows) for record in q.events()]
         [('observed', 2)]
         """
         return list(self._events)

@@ -203,7 +203,7 @@ class Handle(Protocol):
         >>> s.function("is_prime", lambda n: n in (2, 3, 5, 7), returns="boolean")
         >>> run = s.query("SELECT n FROM events WHERE is_prime(n)", name="large").start(format="noop")
         >>> run.awaitTermination()
-        >>> [(record.event, record.rows) for record in run.events()]
+        >>> [(record.event, record.chain.rows) for record in run.events()]
         [('observed', 2)]
         """
         ...
@@ -226,12 +226,16 @@ def _shown(handle: Handle) -> str:
     return printable(f"<query {handle.name or handle.id}: {state}>")
 
 
+MOST_EVENTS = 10_000
+"""The maximum number of event records that a query or a run keeps; older ones are removed."""
+
+
 class _RunHandle:
     """The part of the interface that all runs share: name, report, explanation and events of this run."""
 
     def __init__(self, query: ContinuousQuery, run: SparkRun | LocalRun) -> None:
         self._query, self._plan_run = query, run
-        self._events: deque[Record] = deque(maxlen=10_000)
+        self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         before = run.listener
 
         def both(record: Record) -> None:

@@ -76,11 +76,11 @@ class LocalRun(QueryRun):
     ) -> Batches:
         """Return the results of the join of the plan, as an adaptive join."""
         start, wanted = start_of(node), JoinRows.LATE if late else JoinRows.RESULTS
-        begun = JoinPass(
+        join_pass = JoinPass(
             self.join_plan(node), self.settings.join, self.receiver(node, JoinTally()), lambda _: start, wanted,
             watermark, rounds, of_query=True,
         )  # fmt: skip
-        return join_batches(begun, rows)
+        return join_batches(join_pass, rows)
 
     def left_out(self, alias: str, rows: int) -> None:
         """Count rows that were too late for their window of rows, for the report."""

@@ -22,7 +22,7 @@ from thalweg.plan.query.nodes import WindowJoin
 from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.plan.query.relation import Catalog
 from thalweg.plan.sql.analysis import read_query
-from thalweg.report.explain.query import QueryRun, explain_query
+from thalweg.report.explain.query import RunFacts, explain_query
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 
 CHAIN = "SELECT p.a FROM p, q, r WHERE p.a = q.a AND q.b = r.b{} WINDOW 1 SECOND"
@@ -182,7 +182,7 @@ def test_a_given_class_is_kept_unless_its_streams_are_tables() -> None:
 
 
 def told(text: str, known: Knowledge = NOTHING_KNOWN, *, is_finished: bool = False) -> list[str]:
-    tree = explain_query(planned(text, known), QueryRun("Spark", is_finished)).physical
+    tree = explain_query(planned(text, known), RunFacts("Spark", is_finished)).physical
     return [line.lstrip("│ ") for line in as_text(tree).splitlines()]
 
 

@@ -9,7 +9,7 @@ from tests.report.join_records import joined, verdict
 from tests.report.test_join_meshes import ROUTED, mesh_text, report_of
 from tests.report.test_report import observed
 from thalweg.report import fold
-from thalweg.report.explain.query import QueryRun, explain_query
+from thalweg.report.explain.query import RunFacts, explain_query
 
 
 def test_meshes_of_all_parts_are_drawn() -> None:
@@ -27,7 +27,7 @@ def test_meshes_of_all_parts_are_drawn() -> None:
     assert query.explain().adapts[-1] == "which rows take which of several orders"
     filters = fold([observed(mesh=mesh_text(1), **ROUTED)])
     joins = report_of([verdict(mesh=mesh_text(4, value="mail")), joined(**{**ROUTED, "mesh_version": 4})])
-    shown = explain_query(query.plan, QueryRun("this process", parts=(("filter of a", filters), ("join", joins))))
+    shown = explain_query(query.plan, RunFacts("this process", parts=(("filter of a", filters), ("join", joins))))
     assert shown.meshes == (
         ("Routes in the latest run, filter of a", filters.sections[0].mesh),
         ("Routes in the latest run, join", joins.sections[0].meshes["a"]),

@@ -52,7 +52,7 @@ SET_ASIDE = (
 
 
 @dataclass(frozen=True)
-class QueryRun:
+class RunFacts:
     """Where a query runs, and what is known of its latest run."""
 
     where: str
@@ -76,7 +76,7 @@ def join_report(parts: Parts) -> JoinReport:
     return next((part for _, part in parts if isinstance(part, JoinReport)), NOTHING_RAN)
 
 
-def explain_query(plan: QueryPlan, run: QueryRun, name: str | None = None) -> Explanation:
+def explain_query(plan: QueryPlan, run: RunFacts, name: str | None = None) -> Explanation:
     """Explain a plan, exactly as it runs."""
     title = "Query" if name is None else f"Query {name}"
     counted, compared = _counted(run), run.compared
@@ -120,7 +120,7 @@ def _as_written(node: PlanNode) -> TreeItem:
 class _Physical:
     """The tree of the plan that runs: which operator does what, and what was counted."""
 
-    def __init__(self, plan: QueryPlan, run: QueryRun, counted: Mapping[str, str]) -> None:
+    def __init__(self, plan: QueryPlan, run: RunFacts, counted: Mapping[str, str]) -> None:
         self.plan, self.run, self.counted = plan, run, counted
 
     def tree(self) -> TreeItem:
@@ -221,7 +221,7 @@ def _output(name: str, expression: Expression) -> str:
     return name if text in (name, f"{getattr(expression, 'alias', '')}.{name}") else f"{text} AS {name}"
 
 
-def _counted(run: QueryRun) -> dict[str, str]:
+def _counted(run: RunFacts) -> dict[str, str]:
     """Return what the parts have counted over all their runs, by part and stream."""
     found: dict[str, str] = {}
     for name, each in run.parts:

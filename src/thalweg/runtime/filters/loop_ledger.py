@@ -205,7 +205,7 @@ class LoopLedger:
         """Reset what was observed of the order in force, because it is obsolete or has been taken."""
         self.rows_since = self._slices_since = 0
         if self._routed is not None:
-            self._routed = self._routed.begun()
+            self._routed = self._routed.zeroed()
         for counter in self._since:
             counter[:] = [0] * len(counter)
 
@@ -213,7 +213,7 @@ class LoopLedger:
         """Return the work done since the last call."""
         work = self.work.taken()
         if self.on_routes is not None:
-            seen, self.on_routes = self.on_routes, self.on_routes.begun()
+            seen, self.on_routes = self.on_routes, self.on_routes.zeroed()
             costs = [cost.per_row_ns if cost.known else 0.0 for cost in self.costs]
             work.routes = RouteCounts(
                 seen.version, seen.rows.tolist(), seen.evaluated.sum(axis=1).tolist(),

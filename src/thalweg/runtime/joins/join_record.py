@@ -14,12 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 from thalweg.events import JoinObserved, Origin, PlanObserved, Record
 from thalweg.events.counts import from_plain, to_plain
 from thalweg.events.parts import JoinedCounts, StreamCounts
+from thalweg.events.records import UNKNOWN_ORIGIN
 from thalweg.runtime.filters.work_record import compact, listed_switches, origin_of, switch_records
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.runtime.watermark import END
-
-HERE = Origin("", "")
-"""The origin of records that are not complete yet: the driver knows it."""
 
 
 class TakenStream(NamedTuple):
@@ -53,7 +51,7 @@ def take_counters(loop: WindowedJoin) -> Taken:
         counts.times.add(work.times)
         listed = listed_switches(work.switches, redact=loop.options.redact)
         record = JoinObserved(
-            HERE, alias, probed.others, tuple(probed.others[k] for k in probed.order),
+            UNKNOWN_ORIGIN, alias, probed.others, tuple(probed.others[k] for k in probed.order),
             omitted_switches=listed.get("omitted", 0), stream=counts.stream, matches=counts.matches,
             window=counts.window, probes=work.chain, times=counts.times, in_force=work.in_force, trials=work.trials,
             routes=work.routes,
@@ -62,9 +60,13 @@ def take_counters(loop: WindowedJoin) -> Taken:
     for alias in loop.binding.plan.tables:
         counts = _counts(loop, alias)
         counts.window.measure(counts.window.rows, counts.window.bytes)
-        taken.append(TakenStream(JoinObserved(HERE, alias, table=True, stream=counts.stream, window=counts.window)))
+        taken.append(
+            TakenStream(JoinObserved(UNKNOWN_ORIGIN, alias, table=True, stream=counts.stream, window=counts.window))
+        )
     for name, counts in loop.take_inner().items():
-        taken.append(TakenStream(JoinObserved(HERE, name, inner=True, stream=counts.stream, window=counts.window)))
+        taken.append(
+            TakenStream(JoinObserved(UNKNOWN_ORIGIN, name, inner=True, stream=counts.stream, window=counts.window))
+        )
     return taken
 
 
@@ -129,4 +131,4 @@ def _plain(record: JoinObserved | PlanObserved) -> dict[str, Any]:
 
 def _record(kind: type[R], values: dict[str, Any], names: int) -> R:
     """Return the record that `_plain` described."""
-    return from_plain(kind, values | {"origin": to_plain(HERE)}, names)
+    return from_plain(kind, values | {"origin": to_plain(UNKNOWN_ORIGIN)}, names)

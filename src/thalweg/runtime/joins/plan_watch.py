@@ -28,8 +28,9 @@ from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, wo
 from thalweg.cost.plan_chart import Place, PlanChart
 from thalweg.cost.ties import CAUTION
 from thalweg.errors import JoinLimitError
-from thalweg.events import JoinObserved, Origin, PlanObserved
+from thalweg.events import JoinObserved, PlanObserved
 from thalweg.events.parts import ChartCounts, PlanCounts, PlanForecast
+from thalweg.events.records import UNKNOWN_ORIGIN
 from thalweg.formatting import few_digits, percent, time_span
 from thalweg.optimizer.joins.choose_plan import ALL_PLANS
 from thalweg.optimizer.joins.point_scores import PointScores, best_at
@@ -175,7 +176,7 @@ class PlanWatch:
         counts.reports += 1
         change, self.change = self.change, None
         return PlanObserved(
-            Origin("", ""), plan, counted, forecast, elapsed, "" if change is None else change.after,
+            UNKNOWN_ORIGIN, plan, counted, forecast, elapsed, "" if change is None else change.after,
             "" if change is None else change.reason, rates, self._looked_up.taken(), self._standing,
         )  # fmt: skip
 

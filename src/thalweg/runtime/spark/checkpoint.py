@@ -87,15 +87,16 @@ class Checkpoint:
         """Write a part, as a whole or not at all."""
         self._replace(part, part.text_of(value))
 
-    def create(self, part: Part[T], value: T) -> None:
-        """Write a part. Raise a PlanError if another start has written it meanwhile."""
+    def create(self, part: Part[T], value: T, *, replaces: bool = False) -> None:
+        """Write a part. Raise a PlanError if another start has written it meanwhile, unless this one `replaces` it. The
+        file is never missing meanwhile, so that a kill cannot leave a checkpoint that seems to have had none."""
         path = self._path(part)
         place, files = opened_path(self._spark, path)
         with file_errors(path):
             # a process that was killed while it wrote the file has left it empty
-            is_empty = bool(files.exists(place)) and not size_of(self._spark, path)
+            overwrites = replaces or (bool(files.exists(place)) and not size_of(self._spark, path))
         try:
-            opened = files.create(place, is_empty)
+            opened = files.create(place, overwrites)
         except Py4JJavaError as error:
             raise PlanError(
                 f"the checkpoint {self.folder} cannot be created ({error.java_exception.getMessage()}): another query "

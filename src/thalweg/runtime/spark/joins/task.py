@@ -28,7 +28,7 @@ from thalweg.runtime.joins.plan_watch import PlanWatch, plan_watch
 from thalweg.runtime.limits import limits_of
 from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, FILE_SCHEMA, FILTER_WORK, ROWS, TaskSink, WrittenBucket
 
-FORMAT = "format 2"
+FORMAT = "format 3"
 """The format of chunks, of hashes and of the buckets they lead to. State of another format cannot be used."""
 WORK = "__thalweg_work"
 """The column of the result that contains what was done, on separate rows."""

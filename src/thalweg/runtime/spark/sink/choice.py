@@ -158,7 +158,7 @@ def _folder_on_disk(spark: SparkSession, request: SinkRequest) -> str:
             if not disown_unused(folder):
                 raise
             owner = None
-        if owner is None:  # an earlier version, or Spark alone, has written the results if there are any
+        if owner is None:  # Spark alone has written the results if there are any
             is_begun_here = place is not None and place.is_begun()
             if not is_begun_here and SinkLog(folder).latest() is not None:
                 raise other_results(request)

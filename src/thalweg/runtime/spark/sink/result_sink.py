@@ -173,7 +173,7 @@ class ResultSink:
         sink = Sink(choice.folder, self._request.partition_by)
         if choice.pinned is not None:
             if choice.pinned != sink:  # there were no results yet
-                place.write(SINK, sink)
+                place.create(SINK, sink, replaces=True)
             yield
             return
         with readable(self._request):
