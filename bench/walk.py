@@ -30,7 +30,7 @@ SOURCE = Path(tw.__file__).parent
 SQL, DRIVER, JOIN, FILTER = "sql", "driver", "join", "filter"
 LIMITS = {
     SQL: 105,
-    DRIVER: 91,
+    DRIVER: 90,
     JOIN: 26,  # 25 while no rows are wanted for profiling
     FILTER: 12,
 }

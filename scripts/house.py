@@ -82,12 +82,13 @@ def most_parameters() -> int:
 
 
 # Limits only fall: lower them with every change that makes a figure smaller. A new capability may raise those of lines,
-# code and files, with its reason here. The longest walks are limited by bench/walk.py.
+# code and files, with its reason here. The longest walks are limited by bench/walk.py. The first is above its first
+# value of 149,800 because of the goldens of printed texts, and tests of counters, policies' texts and checkpoints.
 FIGURES: dict[Figure, Callable[[], float]] = {
-    Figure("lines of Python in src, tests, bench and scripts", 151_500, 146_000): lines_of_all,
-    Figure("lines of code in src", 39_500, 38_350): code_of_src,
-    Figure("files in src, without __init__", 470, 449): files_of_src,
-    Figure(f"of these with fewer than {SHORT} lines", 85, 72): short_files_of_src,
+    Figure("lines of Python in src, tests, bench and scripts", 151_500, 146_200): lines_of_all,
+    Figure("lines of code in src", 39_300, 38_350): code_of_src,
+    Figure("files in src, without __init__", 460, 449): files_of_src,
+    Figure(f"of these with fewer than {SHORT} lines", 72, 72): short_files_of_src,
     Figure("docstrings in src, % of its lines", 18, 18, least=True): docstrings_of_src,
     Figure("most fields of a record or a section", 18, 20): most_fields,
     Figure("most parameters of a public function", 20, 20): most_parameters,

@@ -36,11 +36,11 @@ from bench.scenarios import drift  # noqa: E402
 from bench.work import calibrate  # noqa: E402
 from thalweg.cost.operator_costs import Costs  # noqa: E402
 from thalweg.cost.rate import Arriving, JoinCosts  # noqa: E402
+from thalweg.draw.plan_curves import Crossing, Curve, Measured, PlanCurves  # noqa: E402
+from thalweg.draw.plan_picture import curves_as_svg  # noqa: E402
 from thalweg.lab.rate_based.fluid import results_by  # noqa: E402
-from thalweg.plan.join_shape import Shape, to_text  # noqa: E402
-from thalweg.report.plan_curves import Crossing, Curve, Measured, PlanCurves  # noqa: E402
-from thalweg.report.plan_picture import curves_as_svg  # noqa: E402
-from thalweg.runtime.local.virtual import Source, poisson, simulate, tree_join  # noqa: E402
+from thalweg.plan.joins.shape import Shape, to_text  # noqa: E402
+from thalweg.simulation import Source, poisson, simulate, tree_join  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 Units = NDArray[np.float64]

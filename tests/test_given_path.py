@@ -20,9 +20,9 @@ from thalweg.events import read, to_json
 from thalweg.events.jsonl import JsonLines
 from thalweg.given_path import given_path
 from thalweg.report import MeshView
-from thalweg.runtime.local.virtual import Selection, Source, regular, replayed, simulate
 from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.runtime.spark.sink.request import SinkRequest
+from thalweg.simulation import Selection, Source, regular, replayed, simulate
 
 ROWS = pa.table({"ts": pa.array([1, 2, 3], pa.timestamp("us")), "k": [1, 2, 3]})
 KNOWN = {
@@ -58,7 +58,7 @@ def events_of_a_join() -> None:
 
 def plot_of_a_trace() -> None:
     trace = simulate({"s": Source(ROWS.select(["k"]), regular(1))}, Selection("odd", "s", odd()))
-    with patch("thalweg.runtime.local.virtual.picture.figure"):  # matplotlib writes to the home folder itself
+    with patch("thalweg.simulation.picture.figure"):  # matplotlib writes to the home folder itself
         trace.plot("~/found")
 
 

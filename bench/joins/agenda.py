@@ -13,7 +13,7 @@ from bench.joins.ours import policy_trial
 from bench.joins.peers import DUCKDB, POLARS, DuckDB, Polars
 from bench.joins.streams import JoinScenario, of_streams, of_window, star, three_way, uneven
 from bench.rounds import Variant
-from thalweg.plan.join_shape import left_deep, to_text
+from thalweg.plan.joins.shape import left_deep, to_text
 
 AUTO, AGAIN, STATIC, HINDSIGHT = "auto", "auto again", "static", "hindsight"
 POLICIES = ("a-greedy", "sweep")

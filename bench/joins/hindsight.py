@@ -13,7 +13,7 @@ from bench.joins.streams import JoinScenario
 from thalweg.cost.pipeline import best_order
 from thalweg.kernels.filter_chain import SliceResult
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 
 class _Asked(ProbeChain):

@@ -11,8 +11,8 @@ import pyarrow as pa
 from bench.joins.ours import Stopwatch, no_lateness, sources, timed
 from bench.joins.streams import JoinScenario
 from bench.rounds import Trial
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions

@@ -15,7 +15,7 @@ from bench.mesh.drawn import US, Seed, generator
 from thalweg.cost.mesh import Axis, MeshCosts, TrainingSet
 from thalweg.optimizer.mesh.mesh_search import mesh_search
 from thalweg.optimizer.mesh.priced_meshes import PricedMeshes
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 SETS, TUPLES, FILTERS, ROWS = 100, 8, 8, 1_000
 CALL_NS, BATCH_ROWS = 10_000.0, 10_000.0

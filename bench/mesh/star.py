@@ -29,7 +29,7 @@ from bench.mesh.contenders import AGAIN, AUTO, MESH, Contender
 from bench.mesh.drawn import Codes, Seed, generator, named
 from bench.rounds import Trial, Trials, Variant, demand, interleave, progress, ratio, ratios, seconds
 from thalweg.cost.pipeline import best_order
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 HUB, OTHERS = ALIASES[0], ALIASES[1:]
 SECTORS, SHIFT = 3, 3

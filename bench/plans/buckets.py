@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.optimizer import optimize
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.nodes import WindowJoin
-from thalweg.plan.relation import Catalog, Relation
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.query.nodes import WindowJoin
+from thalweg.plan.query.relation import Catalog, Relation
 from thalweg.plan.sql.analysis import read_query
 from thalweg.stats import Knowledge
 

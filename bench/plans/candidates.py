@@ -19,9 +19,9 @@ from bench.plans.streams import JoinRows
 from bench.plans.trial import MOST_BYTES, join_of
 from thalweg.adaptive_joins import Join
 from thalweg.optimizer.joins.start_plan import start_plan
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.limits import Limits
-from thalweg.plan.wanted_plan import WantedPlan
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.wanted_plan import WantedPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 
 MOST = 20

@@ -33,7 +33,7 @@ from bench.plans.measured import AGAIN
 from bench.plans.shapes import MULTIWAY
 from bench.rounds import progress
 from bench.spark_session import session
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.joins.graph import JoinGraph
 
 BATCH_ROWS, PARTNERS, FASTER = 300_000, 300, 2.5
 BATCHES, ROUNDS = 6, 3

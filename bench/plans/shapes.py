@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, of_text, to_text
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.shape import Shape, of_text, to_text
 
 MULTIWAY = "multiway"
 

@@ -67,7 +67,7 @@ def run(joined: JoinRows, join: Join, limit_s: float = float("inf")) -> PlanTria
     slice_us = joined.drawn.run_seconds * 1e6 / joined.slices
     cpu_by_slice, bytes_by_slice, reported = [0.0] * joined.slices, [0] * joined.slices, 0
     sizes: list[int] = []
-    join.listeners.append(
+    join._receiver.listeners.append(
         lambda record: sizes.append(record.window.bytes) if isinstance(record, JoinObserved) else None
     )
     begun = time.process_time()

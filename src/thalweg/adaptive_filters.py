@@ -10,32 +10,28 @@ from typing import TYPE_CHECKING, Any
 from thalweg.adapt import PolicyLike, check_classified
 from thalweg.errors import PlanError
 from thalweg.given_predicate import ColumnLike, native_predicate
+from thalweg.optimizer.charts.filter_chart import make_filter_chart
 from thalweg.plan import FilterPlan, NativePredicate, Predicate
-from thalweg.plan.filter_plan import checked_classifiers
-from thalweg.plan.objective import Objective
-from thalweg.plan.predicate import is_column
-from thalweg.plan.window import Length
+from thalweg.plan.filters.filter_plan import checked_classifiers
+from thalweg.plan.filters.predicate import is_column
+from thalweg.plan.joins.window import Length
+from thalweg.plan.objective import Objective, objective_of
 from thalweg.printable import printable
 from thalweg.report import Explanation, Report, Tally
-from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.chart_view import ChartView
-from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of
-from thalweg.report.filter_explain import FilterInput, FirstOrders, explain_filters
+from thalweg.report.explain.filter import FilterInput, FirstOrders, explain_filters
+from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, filter_numbers
 from thalweg.runtime.filters.native_order import NativeOrder
-from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows, check_wanted
+from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows
 from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.local import filter_batches
 from thalweg.runtime.local.filters import refuse_native
+from thalweg.runtime.receiver import Receiver
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.session_settings import session_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from thalweg.runtime.spark.filters import ChainInTask
-
-MOST_DEATHS = 10
-"""The maximum number of dead workers that a report lists."""
 
 
 def filters(
@@ -132,7 +128,7 @@ def filters(
     return Filters(plan, given)
 
 
-class Filters(AdaptiveBase):
+class Filters:
     """A set of filters, made with :func:`filters`.
 
     Apply it to a Spark DataFrame with ``df.transform(keep)``, or to Arrow batches with ``keep.over(batches)``.
@@ -141,15 +137,14 @@ class Filters(AdaptiveBase):
     """
 
     def __init__(self, plan: FilterPlan, given: dict[str, Any], identity: str | None = None) -> None:
-        self._tally = Tally()
-        super().__init__(self._tally.add, identity)
+        self._receiver = Receiver(Tally(), identity)
         self._plan = plan
         self._given = given
         # refuses invalid arguments; configuration is read when applied
         settings = FilterSettings.resolve(given, environ={})
         check_classified(plan.classify_by, settings.policy.kind, of_filters=True)
         self._native = NativeOrder(plan.native)
-        self._applications: set[str] = set()
+        self._was_attached = False
 
     def _settings(self, session: Any = None, *, look: bool = True) -> FilterSettings:
         """Return the settings in force. A policy that is set outside the code may ignore `classify_by`."""
@@ -181,7 +176,7 @@ class Filters(AdaptiveBase):
         >>> df.transform(keep).collect()  # doctest: +SKIP
         [Row(code='7')]
         """
-        return self.attached(df)
+        return self._attached(df)
 
     def tagged(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
         """Return the rows that pass and the rows that failed, in one pass over the data.
@@ -212,7 +207,7 @@ class Filters(AdaptiveBase):
         >>> df.transform(keep.tagged).selectExpr("code", "thalweg_errors.predicate").collect()  # doctest: +SKIP
         [Row(code='7', predicate=None), Row(code='x7', predicate=['large'])]
         """
-        return self.attached(df, Wanted.TAGGED, column)
+        return self._attached(df, Wanted.TAGGED, column)
 
     def failed(self, df: Any, column: str = ERRORS_COLUMN) -> Any:
         """Return only the rows that failed, with the same extra column as `tagged`.
@@ -243,32 +238,18 @@ class Filters(AdaptiveBase):
         >>> keep.failed(df).select("code").collect()  # doctest: +SKIP
         [Row(code='x7')]
         """
-        return self.attached(df, Wanted.FAILED, column)
+        return self._attached(df, Wanted.FAILED, column)
 
-    def attached(self, df: Any, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Any:
+    def _attached(self, df: Any, wanted: Wanted = Wanted.KEPT, column: str = ERRORS_COLUMN) -> Any:
         """Return what a call, `tagged` or `failed` returns, depending on `wanted`."""
         if not (hasattr(df, "observe") and hasattr(df, "sparkSession")):
             here = {Wanted.KEPT: "over()", Wanted.TAGGED: "tagged_over()"}.get(wanted, "failed_over()")
             raise PlanError(f"filters take a Spark DataFrame, not {type(df).__name__}; for Arrow data use .{here}")
-        from thalweg.runtime.spark.filters import application_of, attach
+        from thalweg.runtime.spark.filters import attach
 
-        settings = self._settings(df.sparkSession, look=not self._applications)
-        check_wanted(wanted, settings, column, df.columns)
-        sink = self._sink(settings.events)
-        out, fetch = attach(df, self._plan, settings, self._identity, sink, self._native, WantedRows(wanted, column))
-        self._applications.add(application_of(df))
-        self._await(fetch)
-        return out
-
-    def in_tasks(self, df: Any, joined: Any) -> ChainInTask:
-        """Return the filters as a chain that the tasks of a join run on joined rows, which have these columns. `df`: a
-        stream that the join reads."""
-        from thalweg.runtime.spark.filters import application_of, in_tasks
-
-        settings = self._settings(df.sparkSession, look=not self._applications)
-        chain = in_tasks(df, joined, self._plan, settings, self._identity, self._sink(settings.events))
-        self._applications.add(application_of(df))
-        return chain
+        settings = self._settings(df.sparkSession, look=not self._was_attached)
+        self._was_attached = True
+        return attach(df, self._plan, settings, self._receiver, WantedRows(wanted, column), self._native)
 
     def over(self, batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Return the rows of Arrow batches that pass, without Spark.
@@ -369,9 +350,7 @@ class Filters(AdaptiveBase):
     ) -> Iterator[pa.RecordBatch]:
         """Return what `over`, `tagged_over` or `failed_over` returns, depending on `wanted`."""
         refuse_native(self._plan)
-        settings = self._settings()
-        sink = self._sink(settings.events)
-        return filter_batches(self._plan, settings, batches, self._next_run(), sink, wanted, column)
+        return filter_batches(self._plan, self._settings(), batches, self._receiver, wanted, column)
 
     def learn(self, df: Any, share: float = 0.01, rows: int = 10_000) -> int:
         """Sample a batch DataFrame, so that the next query starts with its native predicates in a good order.
@@ -512,7 +491,12 @@ class Filters(AdaptiveBase):
         last = next((section for section in reversed(self.report().sections) if section.order), None)
         known = DeclaredFilters("apply the filters to some rows first, and call chart() after that")
         title = f"Filters {', '.join(self._plan.pipeline.names)}"
-        return filter_chart_of(title, self._plan.pipeline, last, known, k, ranges, objective, interval)
+        numbers = filter_numbers(self._plan.pipeline, last, known, ranges, interval)
+        made = make_filter_chart(
+            numbers.times, numbers.rate, numbers.passes, k, ranges=ranges, objective=objective_of(objective),
+            round_s=numbers.round_s,
+        )  # fmt: skip
+        return filter_chart_of(title, made, numbers, last)
 
     def report(self) -> Report:
         """Return what has been counted so far, with one section per query or run. Never waits for a query.
@@ -530,23 +514,12 @@ class Filters(AdaptiveBase):
         >>> section.rows, section.kept
         (2, 1)
         """
-        self._native.settle()
-        pending, unobserved = self._fetched()
-        return self._tally.report(pending, unobserved, self._deaths())
-
-    def _deaths(self) -> tuple[str, ...]:
-        if not self._applications:
-            return ()
-        from thalweg.runtime.spark.call_mark import deaths, sentence
-
-        names = self._plan.pipeline.names
-        found = [death for application in self._applications for death in deaths(application, self._identity)]
-        return tuple(sentence(death, names) for death in found[-MOST_DEATHS:])
+        return self._receiver.report()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the same filter set with its own report: a copy in another process, as `foreachBatch` on Connect
         makes, starts an empty one."""
-        return Filters, (self._plan, self._given, self._identity)
+        return Filters, (self._plan, self._given, self._receiver.identity)
 
     def __repr__(self) -> str:
         names = ", ".join([*self._plan.native.names, *(p.name for p in self._plan.predicates)])

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.adapt import PolicyLike, check_classified, classifies
 from thalweg.errors import PlanError
-from thalweg.optimizer.join_estimates import join_estimates
+from thalweg.optimizer.joins.compare_plans import compared_plans
+from thalweg.optimizer.joins.estimates import join_estimates
 from thalweg.optimizer.joins.start_plan import StartPlan, start_plan
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.window import Length, check_length
 from thalweg.plan.objective import Objective
-from thalweg.plan.window import Length, check_length
 from thalweg.report import Explanation, JoinReport, JoinTally
-from thalweg.report.adaptive_base import AdaptiveBase
 from thalweg.report.chart_view import ChartView, chart_of
-from thalweg.report.join_explain import JoinLayout, explain_layout, explain_plan, join_title
+from thalweg.report.explain.join import JoinLayout, explain_join, join_title
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.limits import limits_of
+from thalweg.runtime.receiver import Receiver
 from thalweg.runtime.settings import policy_in_code
 from thalweg.runtime.sink.given_folder import given_folder, given_options
 from thalweg.runtime.spark.session_settings import session_settings
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from thalweg.runtime.joins.join_binding import JoinBinding
     from thalweg.runtime.local.joins import ArrowSource
-    from thalweg.runtime.local.rounds import Rounds
     from thalweg.runtime.spark.joins.attach import SparkJoinLayout
     from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.runtime.spark.sink.result_sink import ResultSink
@@ -200,7 +200,7 @@ def join(
     return Join(joined, given, join_statistics(statistics, joined))
 
 
-class Join(AdaptiveBase):
+class Join:
     """A windowed join, made with :func:`join`.
 
     Apply it to Spark DataFrames with ``j(a=A, b=B)``, or to Arrow batches with ``j.over(a=..., b=...)``.
@@ -209,15 +209,15 @@ class Join(AdaptiveBase):
     """
 
     def __init__(self, plan: JoinPlan, given: Mapping[str, Any], statistics: Knowledge = NOTHING_KNOWN) -> None:
-        self._tally = JoinTally()
-        super().__init__(self._tally.add)
+        self._receiver = Receiver(JoinTally())
         self._plan = plan
         self._given = given
         self._statistics = statistics
         self._estimates = join_estimates(plan, statistics)
         # refuses invalid arguments; configuration is read when applied
         settings = JoinSettings.resolve(given, environ={})
-        settings.wanted.shape(plan.graph)
+        if settings.plan is not None:
+            settings.wanted.shape(plan.graph)
         if given.get("policy") is not None:
             check_classified(_texts(plan), settings.policy.kind)
         self._was_attached = False
@@ -253,7 +253,7 @@ class Join(AdaptiveBase):
         >>> joined.columns  # doctest: +SKIP
         ['a_k', 'a_ts', 'b_k', 'b_ts', 'event_time']
         """
-        return self.attached(streams, JoinRows.RESULTS)
+        return self._attached(streams, JoinRows.RESULTS)
 
     def tagged(self, /, **streams: Any) -> Any:
         """Join Spark DataFrames and also return the rows that are not joined because they are late or have no time.
@@ -282,7 +282,7 @@ class Join(AdaptiveBase):
         >>> joined = j.tagged(a=clicks, b=buys)  # doctest: +SKIP
         >>> results, late = joined.where("lost IS NULL"), joined.where("lost IS NOT NULL")  # doctest: +SKIP
         """
-        return self.attached(streams, JoinRows.TAGGED)
+        return self._attached(streams, JoinRows.TAGGED)
 
     def late(self, /, **streams: Any) -> Any:
         """Return only the rows that are not joined because they are late or have no time, with the columns of `tagged`.
@@ -311,7 +311,7 @@ class Join(AdaptiveBase):
         >>> j = tw.join(on="a.k = b.k", window="10 seconds", time="ts")
         >>> query = j.late(a=clicks, b=buys).writeStream.format("console").start()  # doctest: +SKIP
         """
-        return self.attached(streams, JoinRows.LATE)
+        return self._attached(streams, JoinRows.LATE)
 
     def start(
         self,
@@ -388,34 +388,26 @@ class Join(AdaptiveBase):
         to, saved = given_folder("path", path), given_folder("checkpoint", checkpoint)
         _, layout = self._laid_out(streams)
         query, opened = start_join(
-            _session_of(streams), lambda sink_for: self.attached(streams, JoinRows.RESULTS, sink_for), layout, kind, to,
-            given_options(options), trigger, saved, name, sink,
+            _session_of(streams), lambda sink_for: self._attached(streams, JoinRows.RESULTS, sink_for), layout, kind,
+            to, given_options(options), trigger, saved, name, sink,
         )  # fmt: skip
         self._started = opened, trigger
         return query
 
-    def attached(
-        self,
-        streams: Mapping[str, Any],
-        wanted: JoinRows,
-        sink_for: Callable[[Any], TaskSink] | None = None,
-        start: Callable[[SparkJoinLayout], StartPlan] | None = None,
+    def _attached(
+        self, streams: Mapping[str, Any], wanted: JoinRows, sink_for: Callable[[Any], TaskSink] | None = None
     ) -> Any:
         """Return what a call, `tagged` or `late` returns, depending on `wanted`. `sink_for` returns where tasks write
-        results, given their columns; then the files are returned. `start`: returns the plan that the join of a query
-        begins with."""
+        results, given their columns; then the files are returned."""
         from thalweg.runtime.spark.joins.attach import attach, lay_out
 
         settings = JoinSettings.in_force(
             self._given, session_settings(_session_of(streams)), look=not self._was_attached
         )
         self._was_attached = True
-        sink = self._sink(settings.events)
         layout = lay_out(self._classified(settings), settings, streams, self._statistics)
-        begun = self._start_on_spark(settings, layout) if start is None else start(layout)
-        joined, fetch = attach(layout, begun, settings, streams, sink, wanted, sink_for)
-        self._await(fetch)
-        return joined
+        start = self._start_on_spark(settings, layout)
+        return attach(layout, start, settings, streams, self._receiver, wanted, sink_for)
 
     def chart(self, k: int | None = None, ranges: Mapping[str, tuple[float, float]] | None = None) -> ChartView:
         """Return the chart of the join's plans: at which arrival rates which plan is the best.
@@ -453,7 +445,7 @@ class Join(AdaptiveBase):
         (1000.0, 50000.0)
         """
         start = self._start_here(JoinSettings.in_force(self._given))
-        return chart_of(join_title(self._plan), start, self.report(), k, ranges)
+        return chart_of(join_title(self._plan), start.asked_chart(k, ranges), start.rates, self.report())
 
     def explain(self, /, **streams: Any) -> Explanation:
         """Describe how Spark DataFrames will be joined and, if the join has run, what was counted. Nothing runs.
@@ -478,7 +470,7 @@ class Join(AdaptiveBase):
         """
         if not streams:
             settings = JoinSettings.in_force(self._given)
-            return explain_plan(self._plan, settings, self._start_here(settings), self.report())
+            return explain_join(self._plan, settings, compared_plans(self._start_here(settings)), self.report())
         settings, placed = self._laid_out(streams)
         layout = JoinLayout(
             placed.binding, placed.partitioning, placed.limits.buckets, placed.partitions, placed.streaming,
@@ -488,7 +480,8 @@ class Join(AdaptiveBase):
         if self._started is not None:
             sink, trigger = self._started
             written = sink.sentences(layout.buckets, trigger)
-        return explain_layout(layout, settings, self._start_on_spark(settings, placed), self.report(), written)
+        compared = compared_plans(self._start_on_spark(settings, placed), changes=layout.streaming)
+        return explain_join(placed.binding.plan, settings, compared, self.report(), layout, written)
 
     def _start_here(self, settings: JoinSettings, binding: JoinBinding | None = None) -> StartPlan:
         """Return the plan that the join begins with in this process. `binding`: None if its columns are not known."""
@@ -607,21 +600,13 @@ class Join(AdaptiveBase):
         return self._over(streams, JoinRows.LATE)
 
     def _over(
-        self,
-        streams: Mapping[str, ArrowSource],
-        wanted: JoinRows = JoinRows.RESULTS,
-        watermark: Callable[[int | None], None] | None = None,
-        rounds: Mapping[str, Rounds] | None = None,
+        self, streams: Mapping[str, ArrowSource], wanted: JoinRows = JoinRows.RESULTS
     ) -> Iterator[pa.RecordBatch]:
         from thalweg.runtime.local.joins import JoinPass, join_batches
 
         settings = JoinSettings.in_force(self._given)
-        sink = self._sink(settings.events)
-        one = JoinPass(
-            self._classified(settings), settings, self._next_run(), sink, partial(self._start_here, settings), wanted,
-            watermark, rounds,
-        )  # fmt: skip
-        return join_batches(one, streams)
+        plan, start = self._classified(settings), partial(self._start_here, settings)
+        return join_batches(JoinPass(plan, settings, self._receiver, start, wanted), streams)
 
     def _classified(self, settings: JoinSettings) -> JoinPlan:
         """Return the plan under a policy. A policy that is set outside the code and does not classify rows ignores
@@ -649,7 +634,7 @@ class Join(AdaptiveBase):
         >>> j.report().sections[0].results
         2
         """
-        return self._tally.report(*self._fetched())
+        return self._receiver.report()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the same join with its own report: a copy in another process starts an empty one."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Protocol, overload
 
 from thalweg.errors import PlanError
-from thalweg.plan.expression_kind import may_raise
-from thalweg.plan.predicate import NativePredicate, Predicate, is_column
-from thalweg.plan.relation import cannot_take, is_always_true, never_answers
+from thalweg.plan.filters.expression_kind import may_raise
+from thalweg.plan.filters.predicate import NativePredicate, Predicate, is_column
+from thalweg.plan.query.relation import cannot_take, is_always_true, never_answers
 from thalweg.runtime.spark.read_column import python_udf_in, short_name, text_of, uses_of
 
 _RANDOM = frozenset({"rand", "randn", "random", "uuid", "shuffle", "monotonically_increasing_id", "randstr", "uniform"})

@@ -24,9 +24,9 @@ from thalweg.adapt.chart import Chart, ChartSettings
 from thalweg.adapt.policy import Costs, Observation
 from thalweg.adapt.profiling_budget import PooledBudget
 from thalweg.cost.plan_chart import PlanChart
-from thalweg.optimizer import plan_chart
+from thalweg.optimizer.charts import plan_chart
 from thalweg.optimizer.joins import start_plan
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.runtime.joins import plan_watch
 from thalweg.runtime.joins.join_counts import Estimating
 

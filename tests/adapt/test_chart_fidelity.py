@@ -27,7 +27,7 @@ from thalweg.cost.order_load import FilterTimes
 from thalweg.events import Observed, read
 from thalweg.events.jsonl import from_json, to_json
 from thalweg.events.parts import ChartCounts
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.report.chart_sentence import chart_sentence
 from thalweg.report.tally import fold
 

@@ -10,7 +10,7 @@ from thalweg.adapt.mesh import MeshPolicy
 from thalweg.adapt.policy import Observation, ObservedRoutes
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import Leaf, RouteTree, ValueNode
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 ROWS, COST_NS = 1_000, 300.0
 

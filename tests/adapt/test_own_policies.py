@@ -22,8 +22,8 @@ from thalweg.adapt.policy import Trial
 from thalweg.events import read
 from thalweg.plan import Pipeline
 from thalweg.report.kept_order_reason import derived
-from thalweg.runtime.local.virtual import MultiwayJoin, Selection
 from thalweg.runtime.settings import FilterSettings, unknown_settings
+from thalweg.simulation import MultiwayJoin, Selection
 from thalweg.testing import assert_policy
 
 ROWS = pa.table({"x": [n * 7 % 1000 for n in range(5_000)]})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.adapt.greedy_invariant import SLACK, matrix_view, violations
 from tests.adapt.seen import costs_of, profile_tuples, seen
-from tests.plan.pipelines import pipelines
+from tests.plan.filters.pipelines import pipelines
 from thalweg.adapt import ProfileSettings
 from thalweg.adapt.sweep import ENOUGH, Sweep
 from thalweg.plan import Pipeline

@@ -26,9 +26,9 @@ def test_on_the_driver_of_spark(spark: SparkSession) -> None:
 def test_files_are_in_the_order_of_their_first_call() -> None:
     found = walk.sql(rounds=1)
     of_interest = [
-        file for file in found if file in {"session/session.py", "plan/sql/clauses.py", "optimizer/rules.py"}
+        file for file in found if file in {"session/session.py", "plan/sql/clauses.py", "optimizer/rules/rule_list.py"}
     ]
-    assert of_interest == ["session/session.py", "plan/sql/clauses.py", "optimizer/rules.py"]
+    assert of_interest == ["session/session.py", "plan/sql/clauses.py", "optimizer/rules/rule_list.py"]
     assert len(set(found)) == len(found)
     assert all((walk.SOURCE / file).is_file() for file in found)
 
@@ -43,10 +43,10 @@ def test_calls_in_other_threads_count() -> None:
         started = threading.Thread(target=call)
         started.start()
         started.join()
-    assert list(seen) == ["plan/filter_plan.py"]
+    assert list(seen) == ["plan/filters/filter_plan.py"]
     assert sys.getprofile() is None
     call()
-    assert list(seen) == ["plan/filter_plan.py"]
+    assert list(seen) == ["plan/filters/filter_plan.py"]
 
 
 def test_a_walk_that_is_too_long_fails_the_command(

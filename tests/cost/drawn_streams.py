@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.cost.join_numbers import JoinNumbers
-from thalweg.optimizer.join_estimates import neighbors
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.optimizer.joins.estimates import neighbors
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.plan.pipelines import pipelines, valid_orders
+from tests.plan.filters.pipelines import pipelines, valid_orders
 from thalweg.cost.filter_order import CostModel
 from thalweg.cost.pipeline import best_order, order_cost
 from thalweg.plan import Pipeline

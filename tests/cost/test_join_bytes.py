@@ -15,8 +15,8 @@ from thalweg.cost.join_bytes import capacity, plan_bytes, row_width, store_bytes
 from thalweg.cost.join_numbers import JoinNumbers
 from thalweg.cost.memory import EXPIRED
 from thalweg.kernels.window_store import WindowStore
-from thalweg.optimizer.search_plans import all_plans
-from thalweg.plan.join_shape import Shape, streams_of, to_text
+from thalweg.optimizer.joins.search_plans import all_plans
+from thalweg.plan.joins.shape import Shape, streams_of, to_text
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin

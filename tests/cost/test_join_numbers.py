@@ -15,9 +15,9 @@ from tests.cost.drawn_streams import ONS, SPAN, DrawnStreams, draw
 from tests.long_run import examples
 from tests.runtime.joins.oracle import expected
 from thalweg.cost.join_numbers import BATCH_ROWS, JoinNumbers
-from thalweg.optimizer.join_estimates import neighbors
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.optimizer.joins.estimates import neighbors
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.join_plan import JoinPlan
 
 VALUES = {"k": 7, "m": 5, "n": 3}
 DRAWS = 300_000

@@ -12,8 +12,8 @@ import pytest
 from tests.cost.drawn_streams import ONS, SPAN, DrawnStreams, draw
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import COSTS, OPERATIONS, in_ns, index_counts, node_operations, work_ns
-from thalweg.optimizer.search_plans import all_plans
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of, to_text
+from thalweg.optimizer.joins.search_plans import all_plans
+from thalweg.plan.joins.shape import Shape, nodes_of, streams_of, to_text
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions
 from thalweg.runtime.joins.join_protocol import WindowedJoin

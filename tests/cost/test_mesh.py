@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.long_run import examples
-from tests.plan.pipelines import pipelines, valid_orders
+from tests.plan.filters.pipelines import pipelines, valid_orders
 from thalweg.cost.filter_order import CostModel
 from thalweg.cost.mesh import MeshCosts, saving
 from thalweg.plan import Pipeline

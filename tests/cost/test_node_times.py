@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.long_run import examples
 from thalweg.cost.join_numbers import JoinNumbers
 from thalweg.cost.join_work import NodeTimes, in_ns, node_operations, work_ns
-from thalweg.optimizer.join_estimates import neighbors
-from thalweg.optimizer.search_plans import all_plans
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import nodes_of, streams_of
+from thalweg.optimizer.joins.estimates import neighbors
+from thalweg.optimizer.joins.search_plans import all_plans
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.shape import nodes_of, streams_of
 
 GRAPHS = (
     [("a", "k", "b", "k")],

@@ -15,8 +15,8 @@ from thalweg import objective
 from thalweg.adapt.slice_length import MOST_ROWS
 from thalweg.cost.order_load import SLICE_ROWS, FilterTimes, best_order, order_costs
 from thalweg.lab.om.utility import Unary, chain_cost
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.plan.objective import LEAST_CPU, Objective
-from thalweg.plan.pipeline import Pipeline
 
 SEEDS = st.integers(0, 2**32)
 OBJECTIVES = [LEAST_CPU, objective.least_memory(), objective.balance(rate=0.4, memory=0.6)]

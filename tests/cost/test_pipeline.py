@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plan.pipelines import pipelines
+from tests.plan.filters.pipelines import pipelines
 from thalweg.cost import best_order, expected_cost, greedy_order, order_cost
 from thalweg.cost.pipeline import calls_after
 from thalweg.plan import Pipeline

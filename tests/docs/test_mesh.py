@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.mesh_search import SEARCHES
+from thalweg.optimizer.mesh.redaction import redacted_tree
 from thalweg.optimizer.mesh.starts import STARTS
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, RouteTree, ValueNode
 from thalweg.report.mesh_tree import MeshWords
@@ -17,15 +18,18 @@ PAGE = (Path(__file__).parents[2] / "docs" / "mesh.md").read_text(encoding="utf-
 NAMES = ("bot", "geo", "spam")
 
 
-def by_source(**given: Any) -> MeshView:
+def by_source(*, redact: bool = False) -> MeshView:
     by_size = CutNode("size", "number", 2048.0, Leaf(1, 0.2), Leaf(2, 0.05), Leaf(2), Leaf(2))
     known = (((b"web", b"api"), Leaf(0, 0.6)), ((b"mail",), by_size))
     tree = RouteTree(ValueNode("source", "text", known, Leaf(2), Leaf(2, 0.15)))
     mesh = Mesh(tree, ((0, 1, 2), (2, 1, 0), (1, 0, 2)), 3)
     counts: dict[str, Any] = {"rows": (600, 200, 200), "evaluated": (660, 240, 380), "ns": (714e3, 299e3, 439e3)}
+    stored = mesh.to_dict()
+    if redact:
+        stored["tree"] = redacted_tree(stored["tree"])
     return MeshView.of(
-        mesh.to_dict(), NAMES, **counts, predicted_saving_ns=600, realized_saving_ns=540, routing_share=0.018, **given
-    )
+        stored, NAMES, **counts, predicted_saving_ns=600, realized_saving_ns=540, routing_share=0.018
+    )  # fmt: skip
 
 
 def by_sector() -> MeshView:

@@ -13,13 +13,10 @@ from typing import Any, NoReturn
 import pytest
 
 import thalweg as tw
-from thalweg.runtime.local import virtual
+from thalweg import simulation as virtual
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "api").glob("*.md"))
 INTERNAL = {
-    "Filters.attached": "sessions call it: a call, `tagged` and `failed` in one method",
-    "Filters.in_tasks": "sessions call it, for conditions on joined rows that the tasks of a join evaluate",
-    "Join.attached": "sessions call it: a call and `late` in one method, and where tasks write the results",
     "ContinuousQuery.explained": "handles call it, with the plan of their run",
     "ContinuousQuery.belongs_to": "sessions call it",
     "ContinuousQuery.in_turn": "sessions call it, for `rounds`",

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import thalweg
-from thalweg.runtime.local import virtual
+from thalweg import simulation as virtual
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from thalweg.plan.group_spec import GroupSpec
+from thalweg.plan.query.group_spec import GroupSpec
 
 
 def expected(

@@ -13,11 +13,11 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from tests.kernels.aggregates_oracle import expected
-from thalweg.plan.aggregates import AGGREGATES, aggregate
-from thalweg.plan.expression import Ref
-from thalweg.plan.group_spec import AggregateColumn, GroupSpec
-from thalweg.plan.type_rules import is_number
-from thalweg.plan.window import GroupWindow
+from thalweg.plan.expressions.aggregates import AGGREGATES, aggregate
+from thalweg.plan.expressions.expression import Ref
+from thalweg.plan.expressions.type_rules import is_number
+from thalweg.plan.joins.window import GroupWindow
+from thalweg.plan.query.group_spec import AggregateColumn, GroupSpec
 
 NAN, INF = float("nan"), float("inf")
 VALUES: dict[pa.DataType, list[Any]] = {

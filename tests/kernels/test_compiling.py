@@ -17,7 +17,7 @@ from thalweg.kernels.compiling import WorkingClock, compiled_by, watch_compiling
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.salt import NO_SALT
 from thalweg.kernels.warm_up import warm_up
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.long_run import examples
-from tests.plan.pipelines import valid_orders
+from tests.plan.filters.pipelines import valid_orders
 from tests.runtime.filters.outcomes import RAISES, Outcomes, outcomes
 from thalweg.kernels import FilterChain, SliceResult
 from thalweg.kernels.fabric import large_enough, run_routes

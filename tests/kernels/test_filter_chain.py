@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kernels.watched import Watched
-from tests.plan.pipelines import pipelines, valid_orders
+from tests.plan.filters.pipelines import pipelines, valid_orders
 from thalweg import predicate
 from thalweg.kernels import FilterChain
 from thalweg.plan import FilterPlan, Pipeline, Predicate

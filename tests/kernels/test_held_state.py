@@ -12,8 +12,8 @@ import pytest
 
 from thalweg.errors import PlanError, SumOverflowError
 from thalweg.kernels.window_groups import WindowGroups
-from thalweg.plan.group_spec import AggregateColumn, GroupSpec
-from thalweg.plan.window import GroupWindow
+from thalweg.plan.joins.window import GroupWindow
+from thalweg.plan.query.group_spec import AggregateColumn, GroupSpec
 
 COUNT = AggregateColumn("count", None, pa.int64())
 

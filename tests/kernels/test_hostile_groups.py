@@ -10,8 +10,8 @@ import pytest
 
 from tests.kernels import crafted
 from thalweg.kernels.window_groups import WindowGroups
-from thalweg.plan.group_spec import AggregateColumn, GroupSpec
-from thalweg.plan.window import GroupWindow
+from thalweg.plan.joins.window import GroupWindow
+from thalweg.plan.query.group_spec import AggregateColumn, GroupSpec
 
 COUNT = 8000
 SLOWER = 25

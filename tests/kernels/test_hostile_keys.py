@@ -26,7 +26,7 @@ from thalweg.kernels.key_words import KeyKind
 from thalweg.kernels.keyed_hash import combine, hash_texts
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.spreading import spread
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.long_run import examples
-from tests.plan.pipelines import pipelines, valid_orders
+from tests.plan.filters.pipelines import pipelines, valid_orders
 from thalweg.kernels.lottery import LEAST, Lottery, wheel_of
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("numba")
 from thalweg.kernels.multiway_join import ResultCounts, ResultLimits, TooManyResults, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import EqualColumns, JoinGraph
+from thalweg.plan.joins.graph import EqualColumns, JoinGraph
 
 GRAPHS: dict[str, list[EqualColumns]] = {
     "two": [("a", "k", "b", "k")],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.kernels.watched import Watched
 from tests.long_run import examples
-from tests.plan.pipelines import pipelines, valid_orders
+from tests.plan.filters.pipelines import pipelines, valid_orders
 from tests.runtime.filters.outcomes import TRUE, Outcomes, outcomes
 from thalweg.kernels import FilterChain, SliceResult
 from thalweg.kernels.fabric import run_routes

@@ -19,7 +19,7 @@ from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.probing import find_partners
 from thalweg.kernels.window_chunks import Changes
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.joins.graph import JoinGraph
 
 GRAPH = JoinGraph.of([("new", "k", "old", "k")])
 KEY, PAIR = (0,), (0, 1)

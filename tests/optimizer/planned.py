@@ -7,14 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.optimizer.build_join import build_join
-from thalweg.optimizer.fold_constants import fold_constants
-from thalweg.optimizer.push_filters import push_filters
-from thalweg.optimizer.simplify_selections import simplify_selections
-from thalweg.optimizer.split_conjunctions import split_conjunctions
-from thalweg.plan.query import Condition
-from thalweg.plan.query_plan import QueryPlan
-from thalweg.plan.relation import Catalog, Relation, UserFunction
+from thalweg.optimizer.rules.build_join import build_join
+from thalweg.optimizer.rules.fold_constants import fold_constants
+from thalweg.optimizer.rules.push_filters import push_filters
+from thalweg.optimizer.rules.simplify_selections import simplify_selections
+from thalweg.optimizer.rules.split_conjunctions import split_conjunctions
+from thalweg.plan.query.query import Condition
+from thalweg.plan.query.query_plan import QueryPlan
+from thalweg.plan.query.relation import Catalog, Relation, UserFunction
 from thalweg.plan.sql.analysis import read_query
 from thalweg.stats import NOTHING_KNOWN, Knowledge
 

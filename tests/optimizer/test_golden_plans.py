@@ -20,7 +20,7 @@ import pytest
 
 import thalweg as tw
 from tests.plan.sql.small_streams import START, rows_of
-from thalweg.report.plan_tree import as_text
+from thalweg.draw.plan_tree import as_text
 
 GOLDEN = Path(__file__).parent / "golden"
 # taken out of the environment, where Thalweg warns of what is no setting of its own

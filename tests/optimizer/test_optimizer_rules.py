@@ -15,18 +15,18 @@ from tests.optimizer.planned import BEFORE, JOINED, SCHEMA, catalog, plan_of, te
 from tests.plan.sql.small_streams import at, rows_of
 from thalweg.kernels.expressions import evaluate
 from thalweg.optimizer import RULES, optimize
-from thalweg.optimizer.build_join import build_join
-from thalweg.optimizer.choose_order import choose_order
-from thalweg.optimizer.fold_constants import fold_constants
-from thalweg.optimizer.push_filters import push_filters
-from thalweg.optimizer.push_projections import push_projections
-from thalweg.optimizer.refuse_unrunnable import refuse_unrunnable
-from thalweg.optimizer.simplify_selections import simplify_selections
-from thalweg.optimizer.split_conjunctions import split_conjunctions
-from thalweg.plan.expression import Expression, text_of
-from thalweg.plan.nodes import Fail, walk
-from thalweg.plan.query import Condition
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.optimizer.rules.build_join import build_join
+from thalweg.optimizer.rules.choose_order import choose_order
+from thalweg.optimizer.rules.fold_constants import fold_constants
+from thalweg.optimizer.rules.push_filters import push_filters
+from thalweg.optimizer.rules.push_projections import push_projections
+from thalweg.optimizer.rules.refuse_unrunnable import refuse_unrunnable
+from thalweg.optimizer.rules.simplify_selections import simplify_selections
+from thalweg.optimizer.rules.split_conjunctions import split_conjunctions
+from thalweg.plan.expressions.expression import Expression, text_of
+from thalweg.plan.query.nodes import Fail, walk
+from thalweg.plan.query.query import Condition
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.plan.sql.analysis import read_query
 from thalweg.stats import NOTHING_KNOWN
 

@@ -457,13 +457,13 @@ def reported(thing: Any, rows: int, of: Callable[[Any], int]) -> None:
 
 def rows_of_streams(section: Any) -> int:
     """Return the rows that a join has read."""
-    return sum(each.rows for each in section.streams.values())
+    return sum(stream["rows"] for stream in section.to_dict()["streams"].values())
 
 
 def rows_of_parts(report: Any) -> dict[str, int]:
     """Return the rows that each part of a query has read."""
     return {
-        name: sum(one.rows if hasattr(one, "rows") else rows_of_streams(one) for one in part.sections)
+        name: sum(rows_of_streams(one) if hasattr(one, "streams") else one.to_dict()["rows"] for one in part.sections)
         for name, part in report.parts
     }
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
+from thalweg.draw.plan_curves import Curve, PlanCurves
+from thalweg.draw.plan_picture import curves_as_svg
+from thalweg.draw.plan_tree import TreeItem
 from thalweg.report.explanation import Explanation, Paragraph
-from thalweg.report.plan_curves import Curve, PlanCurves
-from thalweg.report.plan_picture import curves_as_svg
-from thalweg.report.plan_tree import TreeItem
 
 NASTY = "<script>alert('\"x\"')</script> & \\ \n é \ud800"
 CURVE = Curve(NASTY, (0.0, 1.0), (0.0, 5.0), (0.0, 4.0), (0.0, 7.0), chosen=True)

@@ -16,8 +16,11 @@ import thalweg as tw
 from tests.events.flat_records import made
 from thalweg import PlanError
 from thalweg.events import Observed
+from thalweg.optimizer.charts.filter_chart import make_filter_chart
+from thalweg.plan.filters.pipeline import Pipeline
+from thalweg.plan.objective import objective_of
 from thalweg.report import Tally
-from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of
+from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, filter_numbers
 from thalweg.report.section import Section
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -46,10 +49,12 @@ def section_of(*records: Observed) -> Section:
 
 
 def chart_from(section: Section | None, **given: Any) -> Any:
-    from thalweg.plan.pipeline import Pipeline
-
     asked = {"k": 5, "ranges": None, "objective": None, "interval": None, **given}
-    return filter_chart_of("Filters", Pipeline(NAMES), section, DeclaredFilters("run it"), **asked)
+    ranges, wanted = asked["ranges"], objective_of(asked["objective"])
+    numbers = filter_numbers(Pipeline(NAMES), section, DeclaredFilters("run it"), ranges, asked["interval"])
+    known = numbers.times, numbers.rate, numbers.passes
+    made = make_filter_chart(*known, asked["k"], ranges=ranges, objective=wanted, round_s=numbers.round_s)
+    return filter_chart_of("Filters", made, numbers, section)
 
 
 def test_shares_and_rate_are_those_that_were_counted() -> None:

@@ -152,7 +152,7 @@ def test_explain_draws_the_tree_of_the_latest_run(records: list[Record]) -> None
     assert before.meshes == ()
     assert "(at most 8 orders per stream, by classes of rows)" in " ".join(before.adapts)
     for record in records:
-        j._add(record)
+        j._receiver._fold.add(record)
     explanation, mesh = j.explain(), mesh_of(records)
     assert [shown for _, shown in explanation.meshes] == [mesh]
     assert f"\n\nRoutes in the latest run\n{mesh}\n\n" in str(explanation)
@@ -162,7 +162,7 @@ def test_explain_draws_the_tree_of_the_latest_run(records: list[Record]) -> None
         assert "Routes in the latest run" in shown
     for record in records:
         if isinstance(record, JoinObserved):
-            j._add(replace(record, origin=replace(record.origin, run="pass 2"), routes=None))
+            j._receiver._fold.add(replace(record, origin=replace(record.origin, run="pass 2"), routes=None))
     assert j.explain().meshes == (), "the latest run has none"
 
 
@@ -212,7 +212,7 @@ def test_the_same_for_filters() -> None:
     assert [route.evaluated for route in began.routes] == [140, 100]
     keep = tw.filters(*(tw.predicate(str.isdigit, "code", name=name) for name in "ab"), policy="mesh")
     for record in told:
-        keep._add(record)
+        keep._receiver._fold.add(record)
     assert keep.explain().meshes == (("Routes in the latest run", section.mesh),)
     assert str(section.mesh) in str(keep.explain())
 

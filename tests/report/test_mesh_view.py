@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.long_run import examples
+from thalweg.draw.plan_tree import TreeItem
 from thalweg.optimizer.mesh.column_values import key_of
 from thalweg.optimizer.mesh.mesh import Mesh
+from thalweg.optimizer.mesh.redaction import redacted_tree
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, Node, RouteTree, ValueNode
 from thalweg.report.mesh_tree import mesh_tree
 from thalweg.report.mesh_view import MeshView
-from thalweg.report.plan_tree import TreeItem
 from thalweg.stats.training_set import Kind
 
 NAMES = ("cheap", "slow", "rare", "odd")
@@ -85,8 +86,10 @@ def splits(draw: st.DrawFn, texts: list[str], depth: int = 3) -> Node:
     return ValueNode(column, kind, branches, draw(below), draw(below))
 
 
-def view_of(root: Node, **given: Any) -> MeshView:
+def view_of(root: Node, *, redact: Any = False, **given: Any) -> MeshView:
     stored = json.loads(json.dumps(Mesh(RouteTree(root), ROUTES, 7).to_dict()))
+    if redact:
+        stored["tree"] = redacted_tree(stored["tree"])
     return MeshView.of(stored, NAMES, **given)
 
 

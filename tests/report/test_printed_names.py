@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 
 import thalweg as tw
+from tests.draw.test_plan_picture import three
 from tests.hostile_texts import HOSTILE, READABLE, hidden, hostile_texts
 from tests.long_run import examples
-from tests.report.test_plan_picture import three
-from thalweg.report.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
-from thalweg.report.plan_picture import curves_as_svg
+from thalweg.draw.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
+from thalweg.draw.plan_picture import curves_as_svg
 
 
 def forms(shown: Any) -> list[str]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from tests.report.test_chart_picture import KNOWN, ON
+from tests.draw.test_chart_picture import KNOWN, ON
 from tests.report.test_explanation import Page, a_query
 from tests.report.test_mesh_view import by_source, view_of
 from thalweg.errors import PlanError

@@ -12,8 +12,8 @@ import pytest
 from tests.optimizer.planned import catalog
 from thalweg.errors import CheckpointError, PlanError
 from thalweg.optimizer import optimize
-from thalweg.plan.plan_state import PlanState
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.query.plan_state import PlanState
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.plan.sql.analysis import read_query
 from thalweg.runtime.checkpoint_parts import (
     FORMAT,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.long_run import examples
 from tests.runtime.joins.oracle import expected_ids
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions

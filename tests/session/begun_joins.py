@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.local import joins
 from thalweg.runtime.local.joins import join_batches
-from thalweg.runtime.local.virtual import query as virtual
 from thalweg.session import local_run
+from thalweg.simulation import query as virtual
 
 
 @dataclass

@@ -14,7 +14,7 @@ import pytest
 import thalweg as tw
 from tests.runtime.local.test_column_types import COLUMNS, ROWS
 from thalweg.kernels.columns import can_be_gathered, gathered_type
-from thalweg.plan.type_rules import plain_type
+from thalweg.plan.expressions.type_rules import plain_type
 
 Values = list[Any]
 DECIMALS = [pa.decimal32(5, 2), pa.decimal32(9, 9), pa.decimal64(12, 2), pa.decimal128(38, 38), pa.decimal256(20, 2),

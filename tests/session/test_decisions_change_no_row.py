@@ -17,10 +17,10 @@ from tests.long_run import examples
 from tests.runtime.spark.joins.streams import frame
 from tests.session.corpus_query import assert_same, by_duckdb, cut
 from tests.session.random_queries import TABLE, RandomQuery, queries
-from thalweg.plan.join_graph import JoinGraph, Trees
-from thalweg.plan.join_plan import join_graph
-from thalweg.plan.nodes import SpreadBy, WindowJoin
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.joins.graph import JoinGraph, Trees
+from thalweg.plan.joins.join_plan import join_graph
+from thalweg.plan.query.nodes import SpreadBy, WindowJoin
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.runtime.spark.joins.attach import SparkJoinLayout
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.plan.sql.small_streams import TCP, UDP, oracle, small_session
-from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.draw.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 
 NASTY = "<b>&amp;\"'`\\n{}[]|; -->\n\\"
 QUERIES = {

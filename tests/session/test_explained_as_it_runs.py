@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.long_run import examples
-from tests.runtime.local.virtual.test_simulated_queries import simulated
 from tests.runtime.spark.joins.streams import BEGIN_US, UTC
 from tests.session.begun_joins import Begun, begun_here
 from tests.session.corpus_query import assert_same, by_duckdb
 from tests.session.random_queries import TABLE, RandomQuery, queries
+from tests.simulation.test_simulated_queries import simulated
+from thalweg.optimizer.joins.search_plans import all_plans
 from thalweg.optimizer.joins.start_plan import start_of
-from thalweg.optimizer.search_plans import all_plans
-from thalweg.plan.join_plan import join_graph
-from thalweg.plan.join_shape import Shape
-from thalweg.plan.nodes import Kept, WindowJoin, walk
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.joins.join_plan import join_graph
+from thalweg.plan.joins.shape import Shape
+from thalweg.plan.query.nodes import Kept, WindowJoin, walk
+from thalweg.plan.query.query_plan import QueryPlan
 
 CHAIN = (
     "SELECT a.text AS one, b.text AS two, c.text AS three FROM a, b, c WHERE a.k = b.k AND b.m = c.m WINDOW 10 SECONDS"

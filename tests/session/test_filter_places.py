@@ -19,8 +19,8 @@ from tests.session.corpus_query import assert_same, by_duckdb, cut
 from tests.session.raising_queries import RaisingQuery, raising_query
 from tests.session.random_queries import TABLE, RandomQuery, queries
 from tests.session.test_raising_functions import failures, registered, results
-from thalweg.plan.expression import text_of
-from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.plan.expressions.expression import text_of
+from thalweg.plan.query.query_plan import FilterPlaces, QueryPlan
 
 SEEDS = st.integers(0, 2**32)
 
@@ -28,18 +28,18 @@ SEEDS = st.integers(0, 2**32)
 def place(asked: tw.ContinuousQuery, places: FilterPlaces) -> QueryPlan:
     """Let the query run with its conditions in these places."""
     policy = asked.plan.policy
-    asked._plans[policy] = asked._placed(policy, places)
+    asked._plans[policy] = asked._placed(asked._settings(), places)
     return asked.plan
 
 
 def anywhere(asked: tw.ContinuousQuery, r: random.Random) -> FilterPlaces:
     """Some before the join, the others after it."""
-    scans = asked._placed(asked.plan.policy, "before").scans
+    scans = asked._placed(asked._settings(), "before").scans
     return {s.alias: tuple(text_of(c.expression) for c in s.conditions if r.random() < 0.5) for s in scans}
 
 
 def is_placed_after(asked: tw.ContinuousQuery) -> bool:
-    return bool(asked._placed(asked.plan.policy, "after").conditions)
+    return bool(asked._placed(asked._settings(), "after").conditions)
 
 
 # the same rows

@@ -13,9 +13,8 @@ import pytest
 import thalweg as tw
 from tests.runtime.filters.mesh_by_column import mesh_by
 from thalweg.adapt.registry import POLICIES
-from thalweg.plan.nodes import Filter, WindowJoin, walk
-from thalweg.plan.query_plan import QueryPlan
-from thalweg.session.query_classifiers import classifiers_of_filter
+from thalweg.plan.query.nodes import Filter, WindowJoin, walk
+from thalweg.plan.query.query_plan import QueryPlan
 
 ROWS = 3_000
 FILTERED = "SELECT k FROM s WHERE odd(k) AND not_third(m)"
@@ -163,10 +162,13 @@ def test_another_policy_reads_no_columns_for_classes(monkeypatch: pytest.MonkeyP
 
 
 def test_the_columns_classify_rows_of_their_stream_alone() -> None:
-    plan = a_session().query(JOINED, policy="mesh", classify_by=["s.sector", "b.ts"]).plan
-    found = {str(node.id): classifiers_of_filter(plan, node) for node in walk(plan.root) if isinstance(node, Filter)}
+    run = a_session().query(JOINED, policy="mesh", classify_by=["s.sector", "b.ts"])._local_run()
+    plan = run.plan
+    filters = [node for node in walk(plan.root) if isinstance(node, Filter)]
+    found = {str(node.id): run.filter_plan(node).classify_by for node in filters}
     assert found == {"filter of s": ("Sector",), "filter of b": ("ts",), "filter of joined rows": ()}
     assert isinstance(plan.join, WindowJoin)
+    assert run.join_plan(plan.join).classify_by == (("s", "Sector"), ("b", "ts"))
     assert plan.join.keeps == a_session().query(JOINED, policy="mesh").plan.join.keeps  # type: ignore[union-attr]
 
 

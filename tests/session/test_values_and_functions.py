@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from thalweg.optimizer import optimize
-from thalweg.session.explanation import explanation
+from thalweg.report.explain.query import QueryRun, explain_query
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -307,7 +307,7 @@ def test_what_is_fixed_does_not_adapt() -> None:
     guarded = s.query("SELECT k FROM a WHERE k <> 0 AND 1 / k > 0")
     assert guarded.explain().adapts == ("the order of the 2 filters of a",)
     # the JVM fails the query where a condition raises, so there it waits
-    fixed = explanation(optimize(guarded.plan.query, "spark"), "Spark", guarded.report())
+    fixed = explain_query(optimize(guarded.plan.query, "spark"), QueryRun("Spark", parts=guarded.report().parts))
     assert fixed.adapts == ("nothing: only one order is possible",)
     assert "in this order, because the later ones can raise" in str(fixed)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from thalweg.plan.estimate import ORIGINS, Estimate
-from thalweg.plan.relation import UserFunction
+from thalweg.plan.query.relation import UserFunction
 from thalweg.stats import CostUs, DistinctValues, Knowledge, Partners, Rows, RowsPerSecond, ShareKept
 from thalweg.stats.knowledge import Question
 

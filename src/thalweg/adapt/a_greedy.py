@@ -47,7 +47,7 @@ from thalweg.adapt.policy import (
     known_costs,
     restored_order,
 )
-from thalweg.plan.pipeline import Pipeline, eligible_from
+from thalweg.plan.filters.pipeline import Pipeline, eligible_from
 from thalweg.stats.profile_window import ProfileWindow
 
 

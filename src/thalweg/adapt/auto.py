@@ -90,7 +90,7 @@ from thalweg.adapt.trial_choice import choose_trial, in_doubt
 from thalweg.cost.filter_order import CostModel, OrderCosts
 from thalweg.errors import PlanError
 from thalweg.formatting import percent, plural, whole_percent
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 START, BURST = 192, 128
 """How many profiled rows are wanted soon: at the start, and after the data has moved."""

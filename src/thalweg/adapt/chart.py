@@ -43,8 +43,8 @@ from thalweg.cost.plan_chart import Dimension, PlanChart
 from thalweg.errors import PlanError
 from thalweg.events.parts import ChartCounts
 from thalweg.formatting import few_digits, percent, plural
-from thalweg.plan.join_shape import Shape
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
+from thalweg.plan.joins.shape import Shape
 from thalweg.stats.decayed_mean import DECAY, ROUNDS, THRESHOLD, DecayedMean, differs
 
 MOST = 1e15

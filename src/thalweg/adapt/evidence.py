@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.adapt.policy import Observation
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 
 WINDOW = 512

@@ -37,7 +37,7 @@ from thalweg.adapt.policy import (
     restored_order,
 )
 from thalweg.adapt.sweep import ENOUGH
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.stats.profile_window import ProfileWindow
 
 Bits = NDArray[np.bool_]

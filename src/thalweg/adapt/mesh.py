@@ -66,7 +66,7 @@ from thalweg.formatting import duration, listed, percent, plural
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.starts import STARTS
 from thalweg.optimizer.mesh.training import Sample
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 COLLECTING = 7.5
 """By how much more than the budget is spent on profiling rows for the first trials, and after a change."""

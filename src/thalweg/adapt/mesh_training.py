@@ -32,7 +32,7 @@ from thalweg.optimizer.mesh.priced_meshes import PricedMeshes
 from thalweg.optimizer.mesh.search import Stop
 from thalweg.optimizer.mesh.starts import current
 from thalweg.optimizer.mesh.training import Sample, condense
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 CONDENSING_NS = 1_000_000.0
 """The time of condensing until it was measured."""

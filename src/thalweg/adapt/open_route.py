@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 Numbers = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -17,7 +17,7 @@ import numpy as np
 from thalweg.adapt.policy import Observation, Policy, ProfilingRequest, Verdict, restored_order
 from thalweg.errors import PlanError
 from thalweg.kernels.user_error import cause_of, error_text
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 
 class OwnPolicy:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
 from thalweg.formatting import duration, times
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 Bits = NDArray[np.bool_]
 NEVER = 1 << 62
@@ -319,7 +319,7 @@ class Policy(Protocol):
         --------
         >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
-        >>> from thalweg.plan.pipeline import Pipeline
+        >>> from thalweg.plan.filters.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> policy.wants().evaluate.tolist()
         [[False, True], [False, False]]
@@ -343,7 +343,7 @@ class Policy(Protocol):
         --------
         >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
-        >>> from thalweg.plan.pipeline import Pipeline
+        >>> from thalweg.plan.filters.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> from thalweg.adapt import Observation
         >>> counts, drops = np.array([1000, 500]), np.array([[False, True]] * 500)
@@ -366,7 +366,7 @@ class Policy(Protocol):
         --------
         >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
-        >>> from thalweg.plan.pipeline import Pipeline
+        >>> from thalweg.plan.filters.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> policy.begin((1, 0))
         >>> policy.order
@@ -386,7 +386,7 @@ class Policy(Protocol):
         --------
         >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
-        >>> from thalweg.plan.pipeline import Pipeline
+        >>> from thalweg.plan.filters.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> policy.snapshot()["policy"], policy.snapshot()["order"]
         ('a-greedy', [0, 1])
@@ -410,7 +410,7 @@ class Policy(Protocol):
         --------
         >>> import numpy as np
         >>> from thalweg.adapt.a_greedy import AGreedy
-        >>> from thalweg.plan.pipeline import Pipeline
+        >>> from thalweg.plan.filters.pipeline import Pipeline
         >>> policy = AGreedy(Pipeline(("a", "b")), AGreedy.defaults, np.random.default_rng(0))
         >>> policy.restore(policy.snapshot() | {"order": [1, 0]})
         >>> policy.order

@@ -13,19 +13,19 @@ import numpy as np
 from thalweg.adapt.a_greedy import AGreedy
 from thalweg.adapt.auto import Auto, BudgetSettings
 from thalweg.adapt.chart import Chart
-from thalweg.adapt.duckdb_swap import DuckdbSwap
-from thalweg.adapt.eddy import Eddy
-from thalweg.adapt.eddy_cbr import EddyCbr
 from thalweg.adapt.independent import Independent
 from thalweg.adapt.local_swaps import LocalSwaps
 from thalweg.adapt.mesh import MeshPolicy, MeshSettings
 from thalweg.adapt.own_policy import OwnPolicy
+from thalweg.adapt.peers.duckdb_swap import DuckdbSwap
+from thalweg.adapt.peers.eddy import Eddy
+from thalweg.adapt.peers.eddy_cbr import EddyCbr
+from thalweg.adapt.peers.velox_rank import VeloxRank
 from thalweg.adapt.policy import Policy, Settings
 from thalweg.adapt.static import Static
 from thalweg.adapt.sweep import Sweep
-from thalweg.adapt.velox_rank import VeloxRank
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 POLICIES: dict[str, type[Any]] = {
     policy.name: policy

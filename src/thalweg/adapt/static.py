@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg.adapt.policy import Observation, ProfileSettings, ProfilingRequest, Verdict, restored_order
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 
 class Static:

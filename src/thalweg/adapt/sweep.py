@@ -37,7 +37,7 @@ from thalweg.adapt.policy import (
     one_filter,
     restored_order,
 )
-from thalweg.plan.pipeline import Pipeline, eligible_from
+from thalweg.plan.filters.pipeline import Pipeline, eligible_from
 
 ENOUGH = 30
 """With fewer drops in the two cells that are compared, their ratio is noise (its relative error is about 35 %)."""

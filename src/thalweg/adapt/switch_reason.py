@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from thalweg.adapt.evidence import LEAST_DROP, LEAST_PASS
 from thalweg.cost.filter_order import CostModel, OrderCosts
 from thalweg.formatting import duration, durations, listed, plural, rounded_percent
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 SIGMAS = 4.0
 """A share has changed if it differs by more than this many standard errors..."""

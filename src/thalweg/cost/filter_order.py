@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.plan.pipeline import Pipeline, eligible_from
+from thalweg.plan.filters.pipeline import Pipeline, eligible_from
 
 Numbers = NDArray[np.float64]
 LEAST_GAIN = 0.002

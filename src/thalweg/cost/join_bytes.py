@@ -7,7 +7,7 @@ Guarantee: exact for columns of fixed width if the rows are; a kept sub-join hol
 partners and `EXPIRED` times as many, of which the geometric mean is assumed.
 Cost: a few operations per store.
 
->>> from thalweg.plan.join_graph import JoinGraph
+>>> from thalweg.plan.joins.graph import JoinGraph
 >>> graph = JoinGraph.of([("a", "k", "b", "k")])
 >>> numbers = JoinNumbers(graph, {"a": 1.0, "b": 1.0}, {"a": 1000.0, "b": 5000.0}, {("a", "b"): 0.001},
 ...                       widths={"a": 16.0, "b": 8.0})
@@ -24,7 +24,7 @@ import numpy as np
 from thalweg.cost.join_numbers import WIDTH, JoinNumbers, Number, Part
 from thalweg.cost.join_work import columns_of, index_counts, stored_rows
 from thalweg.cost.memory import INDEX_BYTES_PER_ROW
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of, to_text
+from thalweg.plan.joins.shape import Shape, nodes_of, streams_of, to_text
 
 LEAST_ROWS = 1024
 """The smallest capacity of a store."""

@@ -9,7 +9,7 @@ Cost: one product per set of streams, which is computed once.
 A number may be an array, of several times or of several draws from what is uncertain. Everything computed from it is
 then an array too.
 
->>> from thalweg.plan.join_graph import JoinGraph
+>>> from thalweg.plan.joins.graph import JoinGraph
 >>> graph = JoinGraph.of([("a", "k", "b", "k"), ("b", "m", "c", "m")])
 >>> numbers = JoinNumbers(graph, {"a": 200.0, "b": 30.0, "c": 3.0}, {"a": 2000.0, "b": 300.0, "c": 30.0},
 ...                       {("a", "b"): 0.1, ("b", "c"): 0.0002})
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.joins.graph import JoinGraph
 
 Number = float | NDArray[np.float64]
 Part = frozenset[str]

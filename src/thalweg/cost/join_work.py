@@ -11,7 +11,7 @@ Cost: O(inputs squared) per join.
 A join of many inputs tries partners in the order in which most rows are dropped first, as an adaptive policy does. It
 looks for one partner in each window before it puts results together, so a row that is dropped costs little.
 
->>> from thalweg.plan.join_graph import JoinGraph
+>>> from thalweg.plan.joins.graph import JoinGraph
 >>> graph = JoinGraph.of([("a", "k", "b", "k"), ("b", "m", "c", "m")])
 >>> numbers = JoinNumbers(graph, {"a": 20e3, "b": 3e3, "c": 300.0}, {"a": 2e5, "b": 3e4, "c": 3e3},
 ...                       {("a", "b"): 1e-3, ("b", "c"): 0.01 / 3e3})
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from thalweg.cost.join_numbers import JoinNumbers, Number, Part
 from thalweg.cost.memory import EXPIRED
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+from thalweg.plan.joins.shape import Shape, nodes_of, streams_of
 
 OPERATIONS = (
     "batches", "calls", "probing_calls", "levels", "outputs", "columns", "arrivals", "kept_arrivals", "values_stored",

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.cost.filter_order import PRIOR, CostModel
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.stats.training_set import Axis, TrainingSet, effective_rows, sums_by
 
 __all__ = ["Axis", "MeshCosts", "TrainingSet", "saving", "saving_over"]

@@ -4,7 +4,7 @@ Answers: the cost of an expression relative to a comparison, and the kind that d
 Guarantee: none. The weights are rough, but enough to distinguish a null check from a regular expression. The JVM does
 not report how long one conjunct of a compiled filter took.
 
->>> from thalweg.plan.native_uses import uses_in
+>>> from thalweg.plan.filters.native_uses import uses_in
 >>> native_cost([*uses_in("size > 1024")]), native_cost([*uses_in("lower(line) RLIKE 'x'")])
 (1.0, 55.0)
 >>> dominant_kind([*uses_in("get_json_object(payload, '$.user') = 'x'")])
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thalweg.plan.expression_kind import UNKNOWN, kinds_of
-from thalweg.plan.native_uses import Use
+from thalweg.plan.filters.expression_kind import UNKNOWN, kinds_of
+from thalweg.plan.filters.native_uses import Use
 
 WEIGHTS: dict[str, float] = {
     "comparison": 1.0, "text search": 5.0, "arithmetic": 1.0, "cast": 5.0, "text": 5.0, "date": 5.0, "pattern": 20.0,

@@ -19,7 +19,7 @@ from typing import Any
 
 from thalweg.cost.ticks import UNIT, ticks
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.window import Length
+from thalweg.plan.joins.window import Length
 
 Cost = Length | Callable[[float], Length]
 Price = Callable[[int], int]
@@ -34,7 +34,7 @@ class Costs:
 
     Examples
     --------
-    >>> from thalweg.runtime.local.virtual import Costs
+    >>> from thalweg.simulation import Costs
     >>> costs = Costs(move="1 ms", probe={"a": 0.002}, predicate=lambda now: "1 ms" if now < 10 else "2 ms")
     >>> costs.move
     '1 ms'

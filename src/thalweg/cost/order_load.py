@@ -35,14 +35,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.plan.objective import LEAST_CPU, Objective
-from thalweg.plan.pipeline import Pipeline
 
 Numbers = NDArray[np.float64]
 ALL_ORDERS = 7
 """All orders are compared up to this many filters."""
 SLICE_ROWS = 16_384
 """The largest slice of a batch that filters are called on."""
+RATE = "rows_per_second"
+"""The name of the arrival rate, which no filter may have."""
 ROUND_S = 1.0
 """The length of a round in seconds, the paper's."""
 LEAST_RATE = 1e-9

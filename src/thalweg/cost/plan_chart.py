@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.shape import Shape
 
 PARTS = 10
 """The number of parts of each dimension, the paper's default."""

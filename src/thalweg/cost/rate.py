@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from thalweg.cost.operator_costs import Cost, Costs
 from thalweg.cost.ticks import UNIT, ticks
 from thalweg.errors import PlanError
-from thalweg.plan.join_shape import Shape, streams_of, to_text
+from thalweg.plan.joins.shape import Shape, streams_of, to_text
 
 
 @dataclass(frozen=True, slots=True)

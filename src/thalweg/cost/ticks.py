@@ -13,7 +13,7 @@ import math
 from datetime import UTC, datetime, timedelta
 
 from thalweg.errors import PlanError
-from thalweg.plan.window import Length, length_of
+from thalweg.plan.joins.window import Length, length_of
 
 UNIT = 10**9
 """The number of ticks per time unit."""

@@ -190,6 +190,9 @@ def compiled(kind: Any) -> Compiled:
     for head, lines in functions.items():
         exec("\n    ".join([f"def {head}:", *lines]), found)
     _COMPILED[kind] = Compiled(found["add"], found["taken"], found["plain"])
+    for name in ("add", "taken"):  # the next call needs no look-up, unless the class has its own
+        if getattr(kind, name, None) is getattr(Counts, name):
+            setattr(kind, name, found[name])
     return _COMPILED[kind]
 
 

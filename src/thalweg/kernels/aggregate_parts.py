@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.errors import SumOverflowError
-from thalweg.plan.group_spec import AggregateColumn
-from thalweg.plan.type_rules import sql_name
+from thalweg.plan.expressions.type_rules import sql_name
+from thalweg.plan.query.group_spec import AggregateColumn
 
 is_ = pa.types
 Finish: TypeAlias = Callable[..., pa.Array]

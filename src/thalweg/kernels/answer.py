@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError, PlanError, PredicateError, WrongAnswerError
 from thalweg.formatting import plural
-from thalweg.plan.predicate import is_column
+from thalweg.plan.filters.predicate import is_column
 
 Bits = NDArray[np.bool_]
 Raised = dict[int, Exception]

@@ -25,7 +25,7 @@ from thalweg.kernels.multiway_join import RESULTS, ResultCounts, ResultLimits, p
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.joins.graph import JoinGraph
 
 Words = NDArray[np.int64]
 METHODS = ("hash", "loops")

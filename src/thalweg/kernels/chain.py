@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.kernels.filter_chain import Profile, SliceCounts, SliceResult
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 
 class ChainRows(Protocol):

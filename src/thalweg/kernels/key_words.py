@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
 from thalweg.kernels.salt import NO_SALT, Salt
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.joins.graph import JoinGraph
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from thalweg.kernels.probe_chain import ProbeRows, levels_of
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinTree
+from thalweg.plan.joins.graph import JoinTree
 
 Words = NDArray[np.int64]
 RESULTS = 32_768

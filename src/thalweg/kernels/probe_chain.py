@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from thalweg.kernels.columns import concatenated, take_rows
 from thalweg.kernels.filter_chain import Profile, SliceCounts, SliceResult, places_of
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinTree, KeyClasses
+from thalweg.plan.joins.graph import JoinTree, KeyClasses
 
 Words = NDArray[np.int64]
 Bits = NDArray[np.bool_]

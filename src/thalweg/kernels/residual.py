@@ -1,6 +1,6 @@
 """Further conditions on joined rows, evaluated as in SQL: null is not true, and NaN equals NaN.
 
->>> from thalweg.plan.join_condition import Residual, typed
+>>> from thalweg.plan.joins.condition import Residual, typed
 >>> columns = {("a", "x"): pa.array([1, 5, None]), ("b", "y"): pa.array([1, 1, 1])}
 >>> schemas = {alias: pa.schema([(column, pa.int64())]) for alias, column in columns}
 >>> ResidualCheck(typed(Residual("a.x < b.y + 1", tuple(columns)), schemas))(columns).tolist()
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions import Evaluation
 from thalweg.kernels.expressions.rows import true_of
-from thalweg.plan.expression import Bound, Ref
-from thalweg.plan.join_condition import Residual
+from thalweg.plan.expressions.expression import Bound, Ref
+from thalweg.plan.joins.condition import Residual
 
 Columns = Mapping[tuple[str, str], Any]
 

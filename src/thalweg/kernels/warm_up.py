@@ -17,7 +17,7 @@ from thalweg.kernels.key_words import KeyKind
 from thalweg.kernels.multiway_join import ResultCounts, ResultLimits, put_together
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import LEAST, WindowStore
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.joins.graph import JoinGraph
 
 
 @cache

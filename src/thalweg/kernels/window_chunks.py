@@ -28,7 +28,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.kernels.window_store import ends_of
-from thalweg.plan.join_graph import KeyClasses
+from thalweg.plan.joins.graph import KeyClasses
 
 _TIME, _END, _KEY = "\0time", "\0end", "\0key"
 

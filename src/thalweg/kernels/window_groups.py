@@ -6,7 +6,7 @@ group, and so is NaN; zeros of either sign are one group. A row whose time is be
 counted but added to no window, although some windows that cover its time may still be open. A row without a time is
 counted too and is in no window.
 
->>> from thalweg.plan.window import GroupWindow
+>>> from thalweg.plan.joins.window import GroupWindow
 >>> spec = GroupSpec("t", GroupWindow(10, 5), ("k",), (AggregateColumn("sum", "x", pa.int64()),))
 >>> rows = pa.record_batch({"t": [1, 7, 8, 21], "k": ["a", "a", "b", "a"], "x": [1, 2, 3, 4]})
 >>> groups = WindowGroups(spec, rows.schema)
@@ -31,8 +31,8 @@ from thalweg.kernels.aggregate_parts import PartialAggregate, parts_of, same_val
 from thalweg.kernels.columns import plain
 from thalweg.kernels.pane_groups import LEAST, MOST, PANE, PaneRuns, Panes, Words, group_words, merged, ranges, words
 from thalweg.kernels.salt import Salt
-from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name
-from thalweg.plan.type_rules import plain_type, sql_name
+from thalweg.plan.expressions.type_rules import plain_type, sql_name
+from thalweg.plan.query.group_spec import AggregateColumn, GroupSpec, key_name
 
 WINDOW, VALUE = "window", "value"
 SPREAD, VALUE_SPREAD = "spread", "spread of value"

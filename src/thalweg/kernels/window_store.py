@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.kernels.stored_column import Numbers, StoredColumn, stored
-from thalweg.plan.join_graph import KeyClasses
+from thalweg.plan.joins.graph import KeyClasses
 
 if TYPE_CHECKING:
     from thalweg.kernels.window_chunks import Changes, Hashed, WindowChunks, WindowRows, WordsOf

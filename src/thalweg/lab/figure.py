@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thalweg.errors import ThalwegError
-from thalweg.runtime.local.virtual.picture import COLOURS, set_plain
+from thalweg.simulation.picture import COLOURS, set_plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

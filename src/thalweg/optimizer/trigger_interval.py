@@ -2,7 +2,7 @@
 
 Answers: `shortest_interval`, the shortest one in which the query is not busier than it may be, `is_near_limit`, whether
 rows alone take nearly as long, `interval_to_try`, a longer one if that is not known well, and `intervals`, some of them
-compared.
+compared; `choose_interval`, all of this for the micro-batches that were timed.
 How: a micro-batch of i seconds has rate * i rows and takes fixed + per_row * rate * i. Its load, the share of the
 interval in which the query is busy, is fixed / i + per_row * rate. The longer the interval, the lower the load; the
 later are results, and the more rows are held, because windows hold the rows of one more interval. If rows alone take
@@ -19,12 +19,10 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from thalweg.errors import PlanError
+from thalweg.optimizer.interval_choice import BUSY, Interval, IntervalChoice
+from thalweg.stats.batch_time import BatchTimes
 
-BUSY = 0.7
-"""The default for the largest load."""
 LEAST_S = 0.1
 """The shortest interval, in seconds."""
 NEAR = 0.02
@@ -35,21 +33,6 @@ LONGER = 4.0
 """How many times as many rows as so far the micro-batches have that are tried."""
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The intervals that are compared, as multiples of the one that is chosen."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """What is expected of intervals of one length."""
-
-    seconds: float
-    load: float
-    """The share of the time in which the query is busy."""
-    latency: float
-    """The seconds from the arrival of a row at the beginning of an interval to its results."""
-    rows: float
-    """The rows of a micro-batch."""
-    held: float
-    """The rows that windows hold."""
 
 
 def check_busy(busy: object, trigger: object) -> None:
@@ -107,3 +90,16 @@ def intervals(chosen: float, fixed: float, per_row: float, rate: float, held_s: 
     """Return some intervals around the one that is chosen, from short to long."""
     lengths = sorted({max(round(chosen * factor, 3), LEAST_S) for factor in FACTORS})
     return [interval_of(each, fixed, per_row, rate, held_s) for each in lengths]
+
+
+def choose_interval(times: BatchTimes, busy: float = BUSY, held_s: float = 0.0) -> IntervalChoice:
+    """Return the interval of the next start, from the times of earlier micro-batches."""
+    certain, rate = times.certain(), times.rate
+    if certain is None or rate is None:
+        return IntervalChoice(times.batches, busy)
+    tried = interval_to_try(*certain, rate, times.mean_rows, busy)
+    seconds = tried or shortest_interval(*certain, rate, busy)
+    return IntervalChoice(
+        times.batches, busy, (*certain, rate), seconds, tried is not None, is_near_limit(certain[1], rate, busy),
+        () if seconds is None else tuple(intervals(seconds, *certain, rate, held_s)),
+    )  # fmt: skip

@@ -19,7 +19,7 @@ import numpy as np
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.estimate import is_real
-from thalweg.plan.window import Length, check_length, length_of
+from thalweg.plan.joins.window import Length, check_length, length_of
 
 __all__ = ["Objective", "balance", "first_results", "least_memory", "most_results", "steady_rate"]
 

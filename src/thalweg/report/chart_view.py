@@ -7,16 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.cost.plan_chart import PARTS, Dimension, PlanChart
+from thalweg.cost.plan_chart import Dimension, PlanChart
+from thalweg.draw.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
+from thalweg.draw.html import scrolled
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
-from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.optimizer.plan_chart import make_chart
-from thalweg.optimizer.plan_scores import plan_text
-from thalweg.optimizer.search_plans import MOST_STREAMS
-from thalweg.plan.join_shape import Shape
-from thalweg.report.chart_picture import ChartCells, ChartSide, chart_as_svg, chart_text
-from thalweg.report.html import scrolled
+from thalweg.plan.joins.shape import Shape, plan_text
 from thalweg.report.join_report import JoinReport
 from thalweg.report.view import Form, View
 from thalweg.stats.declared_number import LARGEST
@@ -26,31 +22,12 @@ ARROW = " → "
 SHARE = "share of rows, from 0 to 1"
 
 
-def chart_of(
-    title: str, start: StartPlan, report: JoinReport, k: int | None, ranges: Any
-) -> ChartView:  # fmt: skip
-    """Return the chart of a join, with the track of its last run. `start`: the plan that it begins with. `k`: None for
-    that of the settings."""
-    estimates, wanted = start.estimates, start.wanted
-    graph = estimates.graph
-    if not 3 <= len(graph.aliases) <= MOST_STREAMS:
-        raise PlanError(
-            f"chart(): the join of {listed(graph.aliases)} has one plan, because plans are compared for 3 to "
-            f"{MOST_STREAMS} streams"
-        )
-    if len(estimates.streams) < 2:
-        raise PlanError(
-            f"chart(): a chart shows the rates of two streams, and this join has only {listed(estimates.streams)}, "
-            "because the others are tables; use explain(), which compares the plans"
-        )
-    if k is None:
-        k = wanted.chart_parts or PARTS
-    chart = make_chart(estimates, wanted.objective, k, ranges=ranges, max_bytes=start.limits.memory)
-    expected = {alias: estimates.quantities["rate", alias].value for alias in estimates.streams}
+def chart_of(title: str, chart: PlanChart, rates: Mapping[str, float], report: JoinReport) -> ChartView:
+    """Return the chart of a join, with the track of its last run. `rates`: the expected one of each stream."""
     last = report.sections[-1].plans if report.sections else None
-    rates = [] if last is None else [each.rates for each in last.rates]
-    rates = [each for each in rates if len(each) == len(estimates.streams)]  # in a run, some may have been tables
-    return ChartView(title, chart, expected, [dict(zip(estimates.streams, each, strict=True)) for each in rates])
+    track = [] if last is None else [each.rates for each in last.rates]
+    track = [each for each in track if len(each) == len(rates)]  # in a run, some may have been tables
+    return ChartView(title, chart, rates, [dict(zip(rates, each, strict=True)) for each in track])
 
 
 class ChartView(View):

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from thalweg.draw.html import list_items, scrolled
+from thalweg.draw.plan_curves import PlanCurves
+from thalweg.draw.plan_picture import curves_as_svg
+from thalweg.draw.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
+from thalweg.draw.svg import escaped
 from thalweg.errors import PlanError
 from thalweg.formatting import wrapped
-from thalweg.optimizer.choose_plan import Candidate
+from thalweg.optimizer.joins.plan_choice import Candidate
 from thalweg.printable import printable
-from thalweg.report.html import list_items, scrolled
 from thalweg.report.mesh_view import MeshView
-from thalweg.report.plan_curves import PlanCurves
-from thalweg.report.plan_picture import curves_as_svg
-from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
-from thalweg.report.svg import escaped
 from thalweg.report.view import Form, View
 
 ESTIMATES, ADAPTS, NOTES, RESULT = "Estimates", "May adapt while it runs", "Notes", "Result"

@@ -15,16 +15,14 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-from thalweg.cost.order_load import ROUND_S, FilterTimes
-from thalweg.cost.plan_chart import PARTS, PlanChart
+from thalweg.cost.order_load import RATE, ROUND_S, FilterTimes
+from thalweg.cost.plan_chart import PlanChart
 from thalweg.errors import PlanError
 from thalweg.events.parts import CallCounts
 from thalweg.formatting import listed
-from thalweg.optimizer.filter_chart import RATE, make_filter_chart, movable_filters
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.objective import objective_of
-from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.window import length_of
+from thalweg.plan.filters.pipeline import Pipeline
+from thalweg.plan.joins.window import length_of
 from thalweg.report.chart_view import ChartView
 from thalweg.report.section import FilterRound, Section
 
@@ -43,12 +41,24 @@ class DeclaredFilters:
     """Rows per second."""
 
 
-def filter_chart_of(
-    title: str, pipeline: Pipeline, section: Section | None, declared: DeclaredFilters, k: int | None,
-    ranges: Any, objective: Any, interval: Any,
-) -> ChartView:  # fmt: skip
-    """Return the chart of filters. `section`: what their last run counted; None if they have not run."""
-    if not movable_filters(pipeline):
+@dataclass(frozen=True)
+class FilterNumbers:
+    """What the chart of filters is made from."""
+
+    times: FilterTimes
+    rate: Estimate | None
+    """The present rows per second; None: unknown, or the middle of the range that the user gives."""
+    passes: Mapping[str, float]
+    round_s: float
+    is_declared: bool
+    """Whether the rate is that which was declared or given, and not that of rounds."""
+
+
+def filter_numbers(
+    pipeline: Pipeline, section: Section | None, declared: DeclaredFilters, ranges: Any, interval: Any
+) -> FilterNumbers:
+    """Return what is known of filters. `section`: what their last run counted; None if they have not run."""
+    if not pipeline.movable:
         raise PlanError(
             f"chart(): the predicates {listed(pipeline.names)} have only one order; a chart needs at least two that "
             "can change places"
@@ -60,15 +70,17 @@ def filter_chart_of(
     is_given = isinstance(ranges, Mapping) and RATE in ranges
     rate = declared.rate or (None if is_given else _measured_rate(section))
     passes = {**declared.passes, **({} if section is None else _shares(section))}
-    made = make_filter_chart(
-        times, rate, passes, PARTS if k is None else k, ranges=ranges, objective=objective_of(objective),
-        round_s=round_s,
-    )  # fmt: skip
-    expected = {each.name: passes.get(each.name, (each.low + each.high) / 2) for each in made.dimensions}
-    if rate is not None:
-        expected[RATE] = rate.value
-    track = [] if section is None else _track(section, expected, moves=declared.rate is None and not is_given)
-    return ChartView(title, made, expected, track, (RATE, _most_changes(made, track[-1] if track else expected)))
+    return FilterNumbers(times, rate, passes, round_s, declared.rate is not None or is_given)
+
+
+def filter_chart_of(title: str, chart: PlanChart, numbers: FilterNumbers, section: Section | None) -> ChartView:
+    """Return the chart of filters, which was made from these numbers, with the track of their last run."""
+    passes = numbers.passes
+    expected = {each.name: passes.get(each.name, (each.low + each.high) / 2) for each in chart.dimensions}
+    if numbers.rate is not None:
+        expected[RATE] = numbers.rate.value
+    track = [] if section is None else _track(section, expected, moves=not numbers.is_declared)
+    return ChartView(title, chart, expected, track, (RATE, _most_changes(chart, track[-1] if track else expected)))
 
 
 def _seconds(interval: Any) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from thalweg.draw.html import folded, paragraph, table
+from thalweg.draw.svg import escaped
 from thalweg.formatting import aligned, duration, in_seconds, percent_of, plural, tenths_of_percent, wrapped
 from thalweg.printable import printable
 from thalweg.report.chart_sentence import chart_sentence
-from thalweg.report.html import folded, paragraph, table
 from thalweg.report.run_sentences import compiling_lines, trial_lines, what_moved
 from thalweg.report.section import Section
-from thalweg.report.svg import escaped
 
 _HEAD = ("#", "predicate", "rows seen", "pass", "cost/row", "profiled")
 _SUM = "in all orders"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from thalweg.draw.html import folded, paragraph, table
 from thalweg.events.parts import TimeCounts, TrialCounts, WindowCounts
 from thalweg.formatting import (
     WIDTH,
@@ -16,7 +17,6 @@ from thalweg.formatting import (
     wrapped,
 )
 from thalweg.printable import columns_of, printable
-from thalweg.report.html import folded, paragraph, table
 from thalweg.report.join_section import JoinSection, StreamReport, TableReport
 from thalweg.report.run_sentences import compiling_lines, trial_lines, what_moved
 from thalweg.report.section import SwitchReport, query_words

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg.draw.plan_tree import TreeItem
 from thalweg.formatting import duration, few_digits, listed, percent, plural
 from thalweg.printable import printable
 from thalweg.report.mesh_values import below, condition, cut_texts, others_text, value_text
-from thalweg.report.plan_tree import TreeItem
 
 ARROW = " → "
 """Between the predicates of a route."""

@@ -20,8 +20,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from thalweg.formatting import few_digits, listed, plural
-from thalweg.optimizer.mesh.column_values import ends_of_long_text
 from thalweg.printable import columns_of, printable
+from thalweg.stats.training_set import ends_of_long_text
 
 LONGEST = 40
 """The most columns of a text within its quotes."""

@@ -23,11 +23,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg.draw.html import paragraph
+from thalweg.draw.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 from thalweg.formatting import duration, percent, wrapped
-from thalweg.optimizer.mesh.redaction import redacted_tree
-from thalweg.report.html import paragraph
 from thalweg.report.mesh_tree import OF_FILTERS, MeshWords, RouteReport, columns_of, mesh_tree, routes_of, unreached
-from thalweg.report.plan_tree import TreeItem, as_graphviz, as_html, as_mermaid, as_text
 from thalweg.report.view import Form, View
 
 
@@ -58,7 +57,7 @@ class MeshView(View):
     def of(
         cls, mesh: Mapping[str, Any], names: Sequence[str], *, rows: Sequence[int] = (), evaluated: Sequence[int] = (),
         ns: Sequence[float] = (), predicted_saving_ns: float | None = None, realized_saving_ns: float | None = None,
-        routing_share: float | None = None, why: str = "", redact: bool = False, words: MeshWords = OF_FILTERS,
+        routing_share: float | None = None, why: str = "", words: MeshWords = OF_FILTERS,
     ) -> MeshView:  # fmt: skip
         """Make it from a stored mesh.
 
@@ -82,8 +81,6 @@ class MeshView(View):
             The share of the time of rows on routes that routing takes.
         why
             Why there is one route only, or why this mesh was adopted. It is shown as it is.
-        redact
-            Whether values of rows are replaced by numbers.
         words
             The words for rows and evaluations.
 
@@ -95,8 +92,9 @@ class MeshView(View):
         nothing = (0,) * len(orders)
         counts = zip(orders, rows or nothing, evaluated or nothing, ns or (None,) * len(orders), strict=True)
         routes = tuple(RouteReport(*each) for each in counts)
-        tree = redacted_tree(mesh["tree"]) if redact else mesh["tree"]
-        return cls(mesh["version"], tree, routes, predicted_saving_ns, realized_saving_ns, routing_share, why, words)
+        return cls(
+            mesh["version"], mesh["tree"], routes, predicted_saving_ns, realized_saving_ns, routing_share, why, words
+        )  # fmt: skip
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from thalweg.draw.html import paragraph
 from thalweg.formatting import plural
 from thalweg.printable import printable
-from thalweg.report.html import paragraph
 from thalweg.report.view import View
 
 SHOWN_IN_FULL = 5

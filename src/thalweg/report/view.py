@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from thalweg.draw.html import page
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import listed
 from thalweg.given_path import given_path
-from thalweg.report.html import page
 
 
 class Form(NamedTuple):

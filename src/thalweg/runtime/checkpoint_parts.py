@@ -33,7 +33,7 @@ from difflib import SequenceMatcher
 from typing import Any, Generic, Literal, TypeVar
 
 from thalweg.errors import CheckpointError, PlanError, warn_user
-from thalweg.plan.plan_state import PlanState
+from thalweg.plan.query.plan_state import PlanState
 from thalweg.runtime.sink.staged_files import is_query_id
 from thalweg.stats.batch_time import BatchTimes
 

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from thalweg.plan.limits import Limits
+from thalweg.plan.joins.limits import Limits
 
 resource: Any = None
 with contextlib.suppress(ImportError):  # Windows does not have it

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from thalweg.events import Record
+from thalweg.draw.html import paragraph
+from thalweg.draw.svg import escaped
 from thalweg.formatting import plural
-from thalweg.optimizer.trigger_interval import BUSY
+from thalweg.optimizer.interval_choice import BUSY
+from thalweg.optimizer.trigger_interval import choose_interval
 from thalweg.printable import columns_of, printable
 from thalweg.report import JoinReport, Report
 from thalweg.report.batch_intervals import batch_sentence
-from thalweg.report.html import paragraph
-from thalweg.report.svg import escaped
 from thalweg.report.view import View
+from thalweg.runtime.receiver import Receiver
 from thalweg.stats.batch_time import BatchTimes
-
-
-class AdaptivePart(Protocol):
-    """An adaptive filter or join of a plan: a `Filters` or a `Join` on Spark, a `LocalPart` in this process."""
-
-    listeners: list[Callable[[Record], None]]
-    """Functions that are called with every event record."""
-
-    def report(self) -> Report | JoinReport:
-        """Return what has been counted so far."""
-        ...
 
 
 @dataclass
 class AdaptiveParts:
     """The adaptive parts of a run by name, in the order in which rows reach them."""
 
-    named: dict[str, AdaptivePart] = field(default_factory=dict)
+    named: dict[str, Receiver[Report | JoinReport]] = field(default_factory=dict)
+    """The receivers of their records."""
     groups: list[Any] = field(default_factory=list)
     """The latest counts of grouped windows."""
     left_out: dict[str, int] = field(default_factory=dict)
@@ -49,10 +40,6 @@ class AdaptiveParts:
     def __reduce__(self) -> tuple[type[AdaptiveParts], tuple[()]]:
         """Pickle without the parts: a copy of a query in another process starts an empty report."""
         return AdaptiveParts, ()
-
-    def add(self, name: str, part: AdaptivePart) -> None:
-        """Add a part with a name."""
-        self.named[name] = part
 
     def report(self) -> QueryReport:
         """Return what all parts have counted so far."""
@@ -109,7 +96,7 @@ class QueryReport(View):
             for alias, rows in self.left_out.items()
         ]
         if self.batch_times is not None and self.batch_times.batches:
-            lines.append(batch_sentence(self.batch_times, self.busy))
+            lines.append(batch_sentence(choose_interval(self.batch_times, self.busy)))
         return lines
 
     def __str__(self) -> str:

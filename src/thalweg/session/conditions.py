@@ -1,6 +1,6 @@
 """Turns the conditions of a plan into predicates of an adaptive filter chain, evaluated where the plan says.
 
-`guards_of` in `plan/query.py` decides which of them waits for which.
+`guards_of` in `plan/query/query.py` decides which of them waits for which.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pyarrow as pa
 from thalweg.given_predicate import predicate
 from thalweg.kernels.expressions import VectorizedCondition as Vectorized
 from thalweg.plan import NativePredicate, Predicate
-from thalweg.plan.expression import Call, Expression, Ref, UserCall, refs, walk
-from thalweg.plan.functions import SIGNS, can_raise
-from thalweg.plan.native_uses import Use
-from thalweg.plan.nodes import Filter, column_of, subject
-from thalweg.plan.query import Condition, guards_of
-from thalweg.plan.relation import UserFunction
-from thalweg.plan.type_rules import plain_type
+from thalweg.plan.expressions.expression import Call, Expression, Ref, UserCall, refs, walk
+from thalweg.plan.expressions.functions import SIGNS, can_raise
+from thalweg.plan.expressions.type_rules import plain_type
+from thalweg.plan.filters.native_uses import Use
+from thalweg.plan.query.nodes import Filter, column_of, subject
+from thalweg.plan.query.query import Condition, guards_of
+from thalweg.plan.query.relation import UserFunction
 from thalweg.runtime.spark.read_column import text_of
 
 Native = Callable[[Condition], Any]

@@ -11,18 +11,20 @@ from typing import Any
 
 from thalweg.adapt.chart import ChartSettings
 from thalweg.errors import PlanError
-from thalweg.optimizer.estimate_sources import share_kept
-from thalweg.optimizer.order_filters import cost_us
+from thalweg.optimizer.charts.filter_chart import make_filter_chart
+from thalweg.optimizer.rules.estimate_sources import share_kept
+from thalweg.optimizer.rules.order_filters import cost_us
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.pipeline import Pipeline
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.filters.pipeline import Pipeline
+from thalweg.plan.objective import objective_of
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.report import Report
 from thalweg.report.chart_view import ChartView
-from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of
+from thalweg.report.filter_chart_view import DeclaredFilters, filter_chart_of, filter_numbers
 from thalweg.report.section import Section
 from thalweg.session.adaptive_parts import QueryReport
 from thalweg.session.conditions import names_of
-from thalweg.session.query_settings import QuerySettings
+from thalweg.session.query_run import QuerySettings
 from thalweg.stats import Knowledge, RowsPerSecond
 from thalweg.stats.batch_time import BatchTimes
 
@@ -60,7 +62,12 @@ def chart_of_conditions(
     if k is None and isinstance(settings.join.profile, ChartSettings):
         k = settings.join.profile.parts
     section = _last_run(report, pipeline)
-    return filter_chart_of(title, pipeline, section, declared, k, ranges, settings.join.objective, interval)
+    numbers = filter_numbers(pipeline, section, declared, ranges, interval)
+    made = make_filter_chart(
+        numbers.times, numbers.rate, numbers.passes, k, ranges=ranges, objective=objective_of(settings.join.objective),
+        round_s=numbers.round_s,
+    )  # fmt: skip
+    return filter_chart_of(title, made, numbers, section)
 
 
 def _last_run(report: QueryReport, pipeline: Pipeline) -> Section | None:

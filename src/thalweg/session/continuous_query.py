@@ -13,39 +13,38 @@ import pyarrow as pa
 from thalweg.errors import PlanError, ThalwegError
 from thalweg.events import Record
 from thalweg.optimizer import optimize
-from thalweg.optimizer.choose_kept import choose_kept
+from thalweg.optimizer.interval_choice import BUSY
+from thalweg.optimizer.joins.compare_plans import compared_plans
 from thalweg.optimizer.joins.start_plan import start_of
-from thalweg.optimizer.trigger_interval import BUSY, check_busy
-from thalweg.plan.join_select import LOST
-from thalweg.plan.limits import Limits
-from thalweg.plan.nodes import SourceColumn, WindowJoin
-from thalweg.plan.query_plan import FilterPlaces, QueryPlan
-from thalweg.plan.relation import UserFunction
-from thalweg.plan.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
-from thalweg.plan.window import Length
+from thalweg.optimizer.rules.choose_kept import choose_kept
+from thalweg.optimizer.trigger_interval import check_busy, choose_interval
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.select import LOST
+from thalweg.plan.joins.window import Length
+from thalweg.plan.query.nodes import SourceColumn, WindowJoin
+from thalweg.plan.query.query_plan import FilterPlaces, QueryPlan
+from thalweg.plan.query.relation import UserFunction
+from thalweg.plan.query.rows_left_out import failed_columns, late_schema, plan_of_failed, plan_of_late
 from thalweg.printable import printable
-from thalweg.report import Explanation, JoinReport
+from thalweg.report import Explanation
 from thalweg.report.batch_intervals import batch_paragraph
 from thalweg.report.chart_view import ChartView, chart_of
-from thalweg.report.join_explain import NOTHING_RAN, ComparedPlans, compared_plans
+from thalweg.report.explain.query import NOTHING, QueryRun, explain_query, join_report
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN
 from thalweg.runtime.limits import limits_of
 from thalweg.runtime.sink.given_folder import given_folder, given_options
-from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport
+from thalweg.session.adaptive_parts import AdaptiveParts, QueryReport, of_groups
 from thalweg.session.conditions_chart import chart_of_conditions
-from thalweg.session.explanation import NO_INTERVALS, explanation
 from thalweg.session.handle import BatchRun, Handle, Stopped, StreamRun
 from thalweg.session.local_run import LocalRun
-from thalweg.session.query_settings import QuerySettings
+from thalweg.session.query_run import QuerySettings
 from thalweg.session.running import Running
-from thalweg.session.spark_run import SparkRun
+from thalweg.session.spark_run import SparkRun, check
 from thalweg.stats import Knowledge
 from thalweg.stats.batch_time import BatchTimes
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local import (
-        virtual,
-    )  # not its Costs: in the reference, the name alone could be that of policies
+    from thalweg import simulation as virtual
     from thalweg.runtime.local.operator import Operator
     from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.session.query_rounds import Turns
@@ -95,7 +94,7 @@ class ContinuousQuery:
         self._events: deque[Record] = deque(maxlen=MOST_EVENTS)
         self._parsed = plan.query
         if origin.spark is not None:
-            SparkRun(plan, functions, self._settings(), data, self._events.append).check()
+            check(plan, data)
 
     @property
     def schema(self) -> pa.Schema:
@@ -118,7 +117,7 @@ class ContinuousQuery:
         """Return the plan for these settings. They decide what the query starts with, not its results."""
         policy = settings.policy_name
         if policy not in self._plans:
-            self._plans[policy] = self._placed(policy, "cheapest")
+            self._plans[policy] = self._placed(settings, "cheapest")
         plan = self._plans[policy]
         if isinstance(plan.join, WindowJoin):
             wanted, limits = settings.join.wanted, self._limits(settings)
@@ -130,13 +129,12 @@ class ContinuousQuery:
         """Return the limits of a join where the query runs."""
         return limits_of(settings.join.max_bytes, spark=self._spark)
 
-    def _placed(self, policy: str, places: FilterPlaces) -> QueryPlan:
-        """Return the plan for a policy with conditions in these places."""
+    def _placed(self, settings: QuerySettings, places: FilterPlaces) -> QueryPlan:
+        """Return the plan for these settings, with conditions in these places."""
         engine = "local" if self._spark is None else "spark"
-        settings = self._settings()
         known = replace(self._statistics, limits=self._limits(settings))
         return optimize(
-            self._parsed, engine, policy, known, sets_aside=settings.sets_aside, filter_places=places,
+            self._parsed, engine, settings.policy_name, known, sets_aside=settings.sets_aside, filter_places=places,
             classify_by=self._classify_by if settings.classifies else None, wanted=settings.join.wanted,
         )  # fmt: skip
 
@@ -207,17 +205,20 @@ class ContinuousQuery:
         >>> q.chart(k=4).streams
         ('a', 'b', 'c')
         """
-        plan = self.plan
+        settings = self._settings()
+        plan = self._planned(settings)
         if plan.join is None:
             return chart_of_conditions(
-                plan, self._statistics, self._parts.report(), self._batch_times, self._title(), self._settings(), k,
+                plan, self._statistics, self._parts.report(), self._batch_times, self._title(), settings, k,
                 ranges, interval,
             )  # fmt: skip
         if not isinstance(plan.join, WindowJoin):
             raise PlanError("chart(): this query has no join of streams with windows, so it has only one plan")
         if interval is not None:
             raise PlanError(f"chart(interval={interval!r}): it is for queries of one stream; leave it out for a join")
-        return chart_of(self._title(), start_of(plan.join), _join_report(self._parts.report()), k, ranges)
+        start = start_of(plan.join)
+        counted = join_report(self._parts.report().parts)
+        return chart_of(self._title(), start.asked_chart(k, ranges), start.rates, counted)
 
     def _title(self) -> str:
         return "Query" if self.name is None else f"Query {self.name}"
@@ -227,22 +228,15 @@ class ContinuousQuery:
         streaming = any(getattr(df, "isStreaming", False) for df in self._data.values())
         where = "this process" if self._spark is None else "a Spark stream" if streaming else "Spark, on finished data"
         finished = self._spark is not None and not streaming
-        report = parts.report()
-        compared = self._compared(plan, report, is_finished=finished)
-        times, intervals = self._batch_times, NO_INTERVALS
+        report, times, intervals = parts.report(), self._batch_times, NOTHING
         if times is not None:
-            intervals = batch_paragraph(times, _held_seconds(plan), self._busy)
-        return explanation(
-            plan, where, report, self.name, is_finished=finished, compared=compared, intervals=intervals,
-            sink=parts.sink,
-        )  # fmt: skip
-
-    def _compared(self, plan: QueryPlan, report: QueryReport, *, is_finished: bool) -> ComparedPlans | None:
-        """Return the comparison of the plans of its join; None if it has no join of windows. `is_finished`: it runs on
-        Spark over finished data, where plans do not change."""
-        if not isinstance(plan.join, WindowJoin):
-            return None
-        return compared_plans(self._title(), start_of(plan.join), _join_report(report), changes=not is_finished)
+            intervals = batch_paragraph(choose_interval(times, self._busy, _held_seconds(plan)))
+        compared = None
+        if isinstance(plan.join, WindowJoin):  # plans do not change over finished data
+            compared = compared_plans(start_of(plan.join), changes=not finished)
+        groups = of_groups(report.groups[-1]) if report.groups else ""
+        run = QueryRun(where, finished, report.parts, groups, compared, intervals, parts.sink)
+        return explain_query(plan, run, self.name)
 
     def dataframe(self) -> Any:
         """Return the results.
@@ -306,13 +300,13 @@ class ContinuousQuery:
         >>> q.dataframe().to_pylist(), q.failed()["code"].to_pylist()
         ([{'code': '7'}], ['x7'])
         """
-        if not self._settings().sets_aside:
+        run = self._local_run() if self._spark is None else self._spark_run()
+        if not run.settings.sets_aside:
             raise PlanError(f"failed() needs {SETS_ASIDE}; without it, the first row that fails stops the query")
         if not isinstance(column, str) or not column:
             raise PlanError(
                 f"failed(column={column!r}): column must be a non-empty string, the name of the column for the errors"
             )
-        run = self._local_run() if self._spark is None else self._spark_run()
         # with further columns in its windows
         run.plan = choose_kept(plan_of_failed(run.plan), Knowledge(limits=self._limits(run.settings)))
         if column.lower() in map(str.lower, failed_columns(run.plan)):
@@ -350,7 +344,7 @@ class ContinuousQuery:
         """
         run = self._local_run() if self._spark is None else self._spark_run()
         # late rows are not joined, so all conditions on one stream are evaluated before the join
-        run.plan = plan_of_late(self._placed(run.plan.policy, "before"))
+        run.plan = plan_of_late(self._placed(run.settings, "before"))
         if LOST in map(str.lower, late_schema(run.plan).names[:-1]):
             raise PlanError(
                 f"a stream has a column {LOST!r}, which late() adds; rename it before registering the stream"
@@ -359,8 +353,7 @@ class ContinuousQuery:
 
     def _spark_run(self) -> SparkRun:
         settings = self._settings()
-        plan = self._planned(settings)
-        return SparkRun(plan, self._functions, settings, self._data, self._events.append)
+        return SparkRun(self._planned(settings), self._functions, settings, self._data, self._events.append)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return the results lazily, without Spark. Every call is a separate pass over the data.
@@ -393,8 +386,7 @@ class ContinuousQuery:
     def _local_run(self) -> LocalRun:
         data = {alias: _reader(source) for alias, source in self._data.items()}
         settings = self._settings()
-        plan = self._planned(settings)
-        return LocalRun(plan, self._functions, settings, data, self._events.append)
+        return LocalRun(self._planned(settings), self._functions, settings, data, self._events.append)
 
     def operators(self, costs: virtual.Costs | Mapping[str, virtual.Costs] | None = None) -> tuple[Operator, ...]:
         """Return the plan as operators of a simulation (docs/simulation.md), without Spark.
@@ -422,7 +414,7 @@ class ContinuousQuery:
         --------
         >>> import pyarrow as pa, thalweg as tw
         >>> from datetime import datetime
-        >>> from thalweg.runtime.local.virtual import Costs, Source, simulate
+        >>> from thalweg.simulation import Costs, Source, simulate
         >>> rows = pa.table({"ts": [datetime(2026, 1, 1, 12, 0, second) for second in (1, 2, 9)], "n": [5, 7, 1]})
         >>> s = tw.session()
         >>> s.stream("events", rows, time="ts")
@@ -436,7 +428,7 @@ class ContinuousQuery:
                 "operators() is only for sessions without Spark, because simulations run in this process; use "
                 "tw.session() and register Arrow tables"
             )
-        from thalweg.runtime.local.virtual import Costs
+        from thalweg.simulation import Costs
 
         return self._local_run().operators(Costs() if costs is None else costs)
 
@@ -552,7 +544,7 @@ class ContinuousQuery:
         start = Start(kind, path, options, trigger, place, self.name, sink)
 
         def placed(places: FilterPlaces) -> QueryPlan:
-            return self._placed(run.plan.policy, places)
+            return self._placed(run.settings, places)
 
         query, run.parts.sink = start_stream(
             spark, run.plan, placed, made, run.after_join, self._parsed, self._args, start
@@ -686,11 +678,6 @@ def _reader(source: Any) -> Callable[[], Any]:
         return source.to_batches() if hasattr(source, "to_batches") else source
 
     return batches
-
-
-def _join_report(report: QueryReport) -> JoinReport:
-    """Return the report of the join of a query; an empty one if it has not run."""
-    return next((part for _, part in report.parts if isinstance(part, JoinReport)), NOTHING_RAN)
 
 
 def _held_seconds(plan: QueryPlan) -> float:

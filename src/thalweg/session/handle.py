@@ -239,8 +239,6 @@ class _RunHandle:
             self._events.append(record)
 
         run.listener = both
-        for part in run.parts.named.values():
-            part.listeners.append(self._events.append)
 
     checkpoint: str | None = None
     """The folder from which a restart continues; None if there is none."""

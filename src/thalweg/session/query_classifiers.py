@@ -11,11 +11,10 @@ from collections.abc import Sequence
 
 from thalweg.errors import PlanError
 from thalweg.optimizer.mesh.column_values import check_classified_type
-from thalweg.plan.filter_plan import checked_classifiers, find_column
-from thalweg.plan.join_plan import JoinPlan, classified_columns
-from thalweg.plan.nodes import Filter, SourceColumn, subject
-from thalweg.plan.query import Query
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.filters.filter_plan import checked_classifiers, find_column
+from thalweg.plan.joins.join_plan import classified_columns
+from thalweg.plan.query.nodes import SourceColumn
+from thalweg.plan.query.query import Query
 
 
 def query_classifiers(classify_by: Sequence[str], query: Query) -> tuple[SourceColumn, ...]:
@@ -36,18 +35,3 @@ def query_classifiers(classify_by: Sequence[str], query: Query) -> tuple[SourceC
         check_classified_type(schema.field(name).type, f"{alias}.{name}")
         found.append((alias, name))
     return tuple(found)
-
-
-def classifiers_of_filter(plan: QueryPlan, node: Filter) -> tuple[str, ...] | None:
-    """Return the columns by which a filter of a plan classifies rows; None for those that its conditions read."""
-    if plan.classify_by is None:
-        return None
-    return tuple(column for alias, column in plan.classify_by if alias == subject(node))
-
-
-def classifiers_of_join(plan: QueryPlan, join: JoinPlan) -> tuple[SourceColumn, ...] | None:
-    """Return the columns by which the join of a plan classifies the rows of its streams; None for the columns that it
-    compares."""
-    if plan.classify_by is None:
-        return None
-    return tuple((alias, column) for alias, column in plan.classify_by if alias in join.streams)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from thalweg.draw.html import paragraph
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import plural, time_span
 from thalweg.printable import printable
-from thalweg.report.html import paragraph
 from thalweg.report.view import View
 from thalweg.session.handle import BatchRun, Stopped, seconds_to_wait
 

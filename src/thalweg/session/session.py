@@ -14,19 +14,19 @@ import pyarrow as pa
 from thalweg.adapt import PolicyLike, check_classified
 from thalweg.errors import PlanError, nearest
 from thalweg.optimizer import optimize
-from thalweg.plan.join_plan import join_graph
-from thalweg.plan.nodes import WindowJoin
+from thalweg.plan.expressions.type_rules import type_of
+from thalweg.plan.joins.join_plan import join_graph
+from thalweg.plan.joins.window import Length, length_of
 from thalweg.plan.objective import Objective
-from thalweg.plan.relation import Catalog, Relation, UserFunction, never_answers
+from thalweg.plan.query.nodes import WindowJoin
+from thalweg.plan.query.relation import Catalog, Relation, UserFunction, never_answers
 from thalweg.plan.sql.analysis import read_query
 from thalweg.plan.sql.vocabulary import NAMES
-from thalweg.plan.type_rules import type_of
-from thalweg.plan.window import Length, length_of
 from thalweg.runtime.settings import policy_in_code
 from thalweg.session.continuous_query import ContinuousQuery, QueryOrigin
 from thalweg.session.query_classifiers import query_classifiers
 from thalweg.session.query_rounds import QueryRounds, Turns
-from thalweg.session.query_settings import QuerySettings
+from thalweg.session.query_run import QuerySettings
 from thalweg.session.running import Running
 from thalweg.stats import Knowledge
 from thalweg.stats.declared_statistics import plan_statistics, relation_statistics

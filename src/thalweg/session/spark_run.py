@@ -3,55 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from thalweg.adaptive_filters import Filters
-from thalweg.adaptive_joins import Join
-from thalweg.events import Record
-from thalweg.optimizer.joins.start_plan import StartPlan, start_of
-from thalweg.plan import FilterPlan
-from thalweg.plan.join_plan import window_join_plan
-from thalweg.plan.nodes import Filter, WindowJoin
-from thalweg.plan.query import Condition
-from thalweg.plan.query_plan import QueryPlan
-from thalweg.plan.relation import UserFunction
-from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
+from thalweg.optimizer.joins.start_plan import start_of
+from thalweg.plan.query.nodes import Filter, WindowJoin
+from thalweg.plan.query.query import Condition
+from thalweg.plan.query.query_plan import QueryPlan
+from thalweg.report import JoinTally, Tally
+from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted, WantedRows
 from thalweg.runtime.joins.join_outcome import JoinRows
-from thalweg.session.adaptive_parts import AdaptiveParts
-from thalweg.session.conditions import predicates
-from thalweg.session.query_classifiers import classifiers_of_filter, classifiers_of_join
-from thalweg.session.query_settings import QuerySettings
+from thalweg.session.query_run import QueryRun
 
 if TYPE_CHECKING:
     from thalweg.runtime.spark.filters import ChainInTask
-    from thalweg.runtime.spark.joins.attach import SparkJoinLayout
     from thalweg.runtime.spark.joins.task_sink import TaskSink
     from thalweg.runtime.spark.sql.after_join import AfterJoin
     from thalweg.runtime.spark.sql.plan_dataframe import SparkPlan
 
 
 @dataclass
-class SparkRun:
-    """One DataFrame of the results of a query; `parts` report what happens in it."""
+class SparkRun(QueryRun):
+    """One DataFrame of the results of a query."""
 
-    plan: QueryPlan
-    functions: Mapping[str, UserFunction]
-    settings: QuerySettings
-    data: Mapping[str, Any]
-    """The DataFrames by alias."""
-    listener: Callable[[Record], None]
-    parts: AdaptiveParts = field(default_factory=AdaptiveParts)
     _joined_chain: ChainInTask | None = None
     """The filter of joined rows, if the tasks of the join write the results."""
-
-    def check(self) -> None:
-        """Raise a PlanError for what this Spark session cannot do, or would do differently."""
-        from thalweg.runtime.spark.sql.requirements import demand, refuse_collations
-
-        spark = next(iter(self.data.values())).sparkSession
-        demand(spark.conf.get, self.plan, [alias for alias, df in self.data.items() if df.isStreaming])
-        refuse_collations(self.plan, self.data)
 
     def dataframe(self) -> Any:
         """Return the DataFrame of the results; nothing runs yet."""
@@ -68,12 +44,15 @@ class SparkRun:
 
     def after_join(self, plan: QueryPlan, joined: Any) -> AfterJoin:
         """Return what tasks do with joined rows before they write them. `joined`: the columns of these rows."""
+        from thalweg.runtime.spark.filters import in_tasks
         from thalweg.runtime.spark.sql.after_join import AfterJoin, JoinedFilter, joined_filter
 
         node, made = joined_filter(plan), None
         if node is not None:
             stream = next(df for df in self.data.values() if df.isStreaming)
-            chain = self._joined_chain = self._filters(node).in_tasks(stream, joined)
+            receiver = self.receiver(node, Tally())
+            chain = in_tasks(stream, joined, self.filter_plan(node), self.filter_settings(node), receiver)
+            self._joined_chain = chain
             made = JoinedFilter(chain.task, chain.columns, node.errors)
         return AfterJoin.of(plan, self.functions, made, redact=self.settings.redact)
 
@@ -89,7 +68,7 @@ class SparkRun:
         from thalweg.runtime.spark.sql.plan_dataframe import SparkPlan
         from thalweg.runtime.spark.sql.requirements import spark_errors
 
-        self.check()
+        check(self.plan, self.data)
         with spark_errors():
             return make(SparkPlan(self.plan, self.functions, self.data, self, redact=self.settings.redact))
 
@@ -102,18 +81,10 @@ class SparkRun:
         column: str = ERRORS_COLUMN,
     ) -> Any:
         """Apply a filter of the plan as an adaptive chain."""
-        return self._filters(node, native).attached(df, wanted, column)
+        from thalweg.runtime.spark.filters import attach
 
-    def _filters(self, node: Filter, native: Callable[[Condition], Any] | None = None) -> Filters:
-        """Return a filter of the plan, as a part of this run."""
-        made_of = predicates(node, self.functions) if native is None else predicates(node, self.functions, native)
-        plan = replace(
-            FilterPlan.of(tuple(made_of)), of_query=True, classify_by=classifiers_of_filter(self.plan, node)
-        )  # fmt: skip
-        made = Filters(plan, self.settings.given_to_filter(self.plan, node))
-        made.listeners.append(self.listener)
-        self.parts.add(node.id, made)
-        return made
+        plan, receiver = self.filter_plan(node, native), self.receiver(node, Tally())
+        return attach(df, plan, self.filter_settings(node), receiver, WantedRows(wanted, column))
 
     def join(
         self,
@@ -124,18 +95,23 @@ class SparkRun:
         sink_for: Callable[[Any], TaskSink] | None = None,
     ) -> Any:
         """Apply the join of the plan as an adaptive join. `sink_for`: returns where its tasks write the results."""
-        plan = window_join_plan(node)
-        plan = replace(plan, classify_by=classifiers_of_join(self.plan, plan))
+        from thalweg.runtime.spark.joins.attach import attach, lay_out
+
         planned = start_of(node)
+        settings = replace(self.settings.join, buckets=planned.limits.buckets)
+        layout = lay_out(self.join_plan(node), settings, frames)
+        # Spark estimates the sizes of finished data, which may spread rows in another way than was planned
+        start = planned.spread(layout.partitioning, layout.limits.buckets)
+        if start is not planned:
+            self.plan = self.plan.with_join(replace(node, kept=start))
+        wanted = JoinRows.LATE if late else JoinRows.RESULTS
+        return attach(layout, start, settings, frames, self.receiver(node, JoinTally()), wanted, sink_for)
 
-        def start(layout: SparkJoinLayout) -> StartPlan:
-            # Spark estimates the sizes of finished data, which may spread rows in another way than was planned
-            begun = planned.spread(layout.partitioning, layout.limits.buckets)
-            if begun is not planned:
-                self.plan = self.plan.with_join(replace(node, kept=begun))
-            return begun
 
-        made = Join(plan, {**self.settings.given_to_join(), "buckets": planned.limits.buckets})
-        made.listeners.append(self.listener)
-        self.parts.add(node.id, made)
-        return made.attached(frames, JoinRows.LATE if late else JoinRows.RESULTS, sink_for, start)
+def check(plan: QueryPlan, data: Mapping[str, Any]) -> None:
+    """Raise a PlanError for what this Spark session cannot do, or would do differently. `data`: DataFrames by alias."""
+    from thalweg.runtime.spark.sql.requirements import demand, refuse_collations
+
+    spark = next(iter(data.values())).sparkSession
+    demand(spark.conf.get, plan, [alias for alias, df in data.items() if df.isStreaming])
+    refuse_collations(plan, data)

@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 
 from thalweg.errors import PlanError, nearest
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.join_condition import parse
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.joins.condition import parse
+from thalweg.plan.joins.graph import JoinGraph
 from thalweg.stats.declared_number import declared_number
 from thalweg.stats.knowledge import Partners, Question
 

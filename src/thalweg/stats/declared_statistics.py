@@ -26,9 +26,9 @@ from typing import Any
 from thalweg.errors import PlanError, nearest
 from thalweg.formatting import few_digits
 from thalweg.plan.estimate import Estimate
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.stats.declared_number import Limit, declared_number
 from thalweg.stats.declared_partners import JoinEdges, named
 from thalweg.stats.knowledge import (

@@ -26,8 +26,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from thalweg.plan.estimate import LIFETIME_S, Estimate
-from thalweg.plan.limits import Limits
-from thalweg.plan.relation import UserFunction
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.query.relation import UserFunction
 
 
 @dataclass(frozen=True)

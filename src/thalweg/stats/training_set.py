@@ -19,6 +19,33 @@ Kind = Literal["text", "bool", "number", "time"]
 Value = bytes | bool
 """A value that has a category of its own: the key of a text, or a truth value."""
 
+LONGEST_KEY = 48
+"""In bytes. Longer texts are cut, so that a stored tree of 200 values is a few kilobytes long."""
+END = LONGEST_KEY // 2
+_DIGITS = 20
+"""More than the length of a text has."""
+
+
+def key(text: bytes) -> bytes:
+    """Return the key of a text.
+
+    >>> key(b"short"), key(b"a" * 50_000 + b"b" * 50_000) == b"a" * 24 + b"b" * 24 + b"100000"
+    (b'short', True)
+    """
+    return text if len(text) <= LONGEST_KEY else text[:END] + text[-END:] + str(len(text)).encode()
+
+
+def ends_of_long_text(key_: bytes) -> tuple[bytes, bytes, int] | None:
+    """Return the first and the last bytes of a text that is longer than its key, and its length; None if a key is the
+    text itself.
+
+    >>> ends_of_long_text(key(b"a" * 50_000 + b"b" * 50_000)), ends_of_long_text(b"short")
+    ((b'aaaaaaaaaaaaaaaaaaaaaaaa', b'bbbbbbbbbbbbbbbbbbbbbbbb', 100000), None)
+    """
+    length = key_[LONGEST_KEY:]
+    is_key = length.isdigit() and len(length) < _DIGITS
+    return (key_[:END], key_[END:LONGEST_KEY], int(length)) if is_key else None
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:

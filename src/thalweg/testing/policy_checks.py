@@ -28,7 +28,7 @@ from thalweg.adapt import (
 )
 from thalweg.adapt.registry import policy_class
 from thalweg.errors import PlanError
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.testing.random_observations import draw_full_history, draw_history, draw_order, draw_pipeline, seen
 
 TRIAL, SPENDING = "trial", "spending"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from thalweg.adapt.policy import Costs, Observation
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 
 def draw_pipeline(rng: np.random.Generator, least: int = 1, most: int = 6) -> Pipeline:

@@ -30,7 +30,7 @@ from bench.plans.swing import Swing
 from bench.plans.trial import PlanTrial, join_of, run
 from tests.long_run import examples
 from thalweg.cost.plan_chart import Dimension, PlanChart
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.plan.joins.graph import JoinGraph
 
 Line = dict[str, Any]
 

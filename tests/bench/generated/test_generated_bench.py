@@ -37,7 +37,7 @@ from bench.generated.spec import GROUPS, Chain, Part, Phase, as_written
 from bench.generated.summary import summary
 from thalweg.adapt.auto import Auto
 from thalweg.adapt.policy import Observation
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.runtime.filters.filter_loop import MOST_SLICE_ROWS
 
 NOWHERE = Path("nowhere")

@@ -34,8 +34,8 @@ from bench.plans.summary import summary
 from bench.plans.trial import PlanTrial, join_of, run
 from tests.long_run import examples
 from thalweg.adaptive_joins import Join
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import check_shape
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.shape import check_shape
 
 Line = dict[str, Any]
 

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from tests.kernels.expressions.nasty import python_values
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions import Evaluation
-from thalweg.plan.expression import Bound, Call, Expression, Ref, refs, text_of
-from thalweg.plan.relation import Catalog, Relation
+from thalweg.plan.expressions.expression import Bound, Call, Expression, Ref, refs, text_of
+from thalweg.plan.query.relation import Catalog, Relation
 from thalweg.plan.sql.analysis import read_query
 from thalweg.runtime.spark.sql.columns import built_in, spark_type
 

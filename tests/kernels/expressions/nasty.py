@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions import evaluate
-from thalweg.plan.expression import Bound, Expression, Ref, text_of
-from thalweg.plan.relation import Catalog, Relation
+from thalweg.plan.expressions.expression import Bound, Expression, Ref, text_of
+from thalweg.plan.query.relation import Catalog, Relation
 from thalweg.plan.sql.analysis import read_query
 from thalweg.runtime.spark.sql.columns import built_in
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from thalweg.plan.re2_text import is_portable
+from thalweg.plan.expressions.re2_text import is_portable
 
 TEXTS = [
     "", "a", "A", "ab", "aab", "abab", "b", "abc", "aXb", "0", "a0_b", "\n", "\r", "\r\n", "\n\r", "a\n", "a\r",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from thalweg.plan.expression import Call, Expression, Ref, Value
+from thalweg.plan.expressions.expression import Call, Expression, Ref, Value
 
 is_ = pa.types
 SPACES = "".join(map(chr, range(33)))

@@ -13,8 +13,8 @@ import pytest
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions import evaluate
-from thalweg.plan.expression import Bound, Ref, Value, call
-from thalweg.plan.functions import typed
+from thalweg.plan.expressions.expression import Bound, Ref, Value, call
+from thalweg.plan.expressions.functions import typed
 
 ROWS = 3000
 TEXT = pa.string()

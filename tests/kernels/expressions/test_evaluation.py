@@ -14,9 +14,9 @@ import thalweg as tw
 from tests.kernels.expressions.nasty import COLUMNS, TABLE, ours, python_values, read
 from thalweg.errors import ExpressionError, PlanError
 from thalweg.kernels.expressions import VectorizedCondition, evaluate
-from thalweg.plan.expression import Ref
-from thalweg.plan.functions import typed
-from thalweg.plan.type_rules import plain_type
+from thalweg.plan.expressions.expression import Ref
+from thalweg.plan.expressions.functions import typed
+from thalweg.plan.expressions.type_rules import plain_type
 
 LINES = [
     line for path in sorted((Path(__file__).parent / "cases").glob("*.sql")) for line in path.read_text().splitlines()
@@ -132,7 +132,7 @@ def test_patterns_spark_would_fail_on_are_refused(pattern: str, words: str) -> N
     def refuse(why: str) -> None:
         raise PlanError(why)
 
-    from thalweg.plan.expression import Value
+    from thalweg.plan.expressions.expression import Value
 
     with pytest.raises(PlanError, match=words):
         typed("like", [COLUMNS["s"], Value(pattern, pa.string())], refuse)

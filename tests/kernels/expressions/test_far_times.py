@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.kernels.expressions.both_runtimes import BothRuntimes
-from thalweg.plan.functions import FUNCTIONS, TRUNCATED
+from thalweg.plan.expressions.functions import FUNCTIONS, TRUNCATED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +72,7 @@ def test_the_whole_range(spark: SparkSession, tmp_path: Path, drawn: int) -> Non
 def test_the_ends_of_16_bits() -> None:
     """Each day is alone in its batch: a batch with a time that is farther away is computed in another way."""
     from tests.kernels.expressions.nasty import COLUMNS, ours
-    from thalweg.plan.expression import call
+    from thalweg.plan.expressions.expression import call
 
     for day in (*range(10_900_000, 11_800_000, 10_007), *range(-12_900_000, -10_900_000, 10_007)):
         dates = pa.table({"y": pa.array([day], pa.int32()).cast(pa.date32())})
@@ -84,7 +84,7 @@ def test_the_ends_of_16_bits() -> None:
 def test_units_agree_with_dates(unit: str) -> None:
     """Without Spark, which knows only microseconds."""
     from tests.kernels.expressions.nasty import COLUMNS, ours
-    from thalweg.plan.expression import Ref, call
+    from thalweg.plan.expressions.expression import Ref, call
 
     ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit] * 86_400
     days = [day for day in (*DAYS, FIRST_DAY, -FIRST_DAY - 1) if FIRST <= day * ticks < -FIRST]

@@ -14,9 +14,9 @@ import pytest
 import thalweg as tw
 from tests.kernels.expressions.random_patterns import TEXTS, PatternWriter, random_patterns
 from thalweg.kernels.expressions import evaluate
-from thalweg.plan.expression import Ref, Value
-from thalweg.plan.functions import typed
-from thalweg.plan.re2_text import is_portable
+from thalweg.plan.expressions.expression import Ref, Value
+from thalweg.plan.expressions.functions import typed
+from thalweg.plan.expressions.re2_text import is_portable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,7 +105,7 @@ def test_most_random_patterns_are_accepted() -> None:
 
 def like_patterns(seed: int, count: int) -> list[tuple[str, str]]:
     """Return LIKE patterns with their escapes."""
-    from thalweg.plan.like_pattern import like_parts
+    from thalweg.plan.expressions.like_pattern import like_parts
 
     chance = random.Random(seed)
     found = {("", "\\"), ("%", "\\"), ("_", "%")}
@@ -157,7 +157,7 @@ def test_half_of_a_surrogate_pair_is_not_portable() -> None:
 
 def test_what_a_remedy_names_is_accepted() -> None:
     """Tests remedies that are patterns themselves."""
-    from thalweg.plan.regex_subset import _ESCAPES, _FLAGS
+    from thalweg.plan.expressions.regex_subset import _ESCAPES, _FLAGS
 
     words = [remedy for _, remedy in _ESCAPES.values()] + list(_FLAGS.values())
     named = [word.strip(",") for remedy in words for word in remedy.split() if set(word) & set("\\[(.")]

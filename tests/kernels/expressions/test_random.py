@@ -18,10 +18,10 @@ from tests.kernels.expressions.row_model import RowError, UnmodelledError, value
 from tests.long_run import examples
 from tests.plan.sql.nasty_texts import TEXTS, like_pattern
 from thalweg.errors import ExpressionError
-from thalweg.plan.expression import Expression, Value, text_of
-from thalweg.plan.functions import ARITHMETIC, COMPARISONS, TRUNCATED, typed
+from thalweg.plan.expressions.expression import Expression, Value, text_of
+from thalweg.plan.expressions.functions import ARITHMETIC, COMPARISONS, TRUNCATED, typed
+from thalweg.plan.expressions.type_rules import type_named
 from thalweg.plan.sql.expressions import cast
-from thalweg.plan.type_rules import type_named
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -282,7 +282,7 @@ def test_writer_writes_every_function() -> None:
     """A function that is never written is never compared."""
     from thalweg.kernels.expressions.branches import BRANCHES
     from thalweg.kernels.expressions.evaluation import KERNELS
-    from thalweg.plan.expression import Call, walk
+    from thalweg.plan.expressions.expression import Call, walk
 
     writer = Writer(random.Random(1))
     made = [writer.write(family, 3) for family in list(FAMILIES) * 150]

@@ -14,8 +14,8 @@ from pyspark import cloudpickle
 
 from thalweg.errors import FunctionError, PredicateError
 from thalweg.kernels.expressions import Evaluation, VectorizedCondition, evaluate
-from thalweg.plan.expression import Bound, Expression, Ref, UserCall, Value, call
-from thalweg.plan.relation import UserFunction
+from thalweg.plan.expressions.expression import Bound, Expression, Ref, UserCall, Value, call
+from thalweg.plan.query.relation import UserFunction
 
 X, S = Ref("s", "x", pa.int64()), Ref("s", "name", pa.string())
 DATA: dict[Ref | Bound, pa.Array] = {X: pa.array([1, None, -3, 4]), S: pa.array(["a", "b", None, "d"])}

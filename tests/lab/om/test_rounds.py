@@ -7,7 +7,7 @@ import math
 import pytest
 
 from thalweg.lab.om.rounds import Query, Values, at_random, follow, static
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.shape import Shape
 
 LOW, HIGH = "low", "high"
 

@@ -12,7 +12,7 @@ from thalweg.lab.rate_based import section_5_2, section_5_3, section_5_4
 from thalweg.lab.rate_based.join_query import JoinQuery, times_of
 from thalweg.lab.rate_based.section_5_2 import FIRST, LATER
 from thalweg.lab.rate_based.tables_4_5 import five_streams, three_streams
-from thalweg.plan.join_shape import streams_of, to_text
+from thalweg.plan.joins.shape import streams_of, to_text
 
 SMALL = JoinQuery(
     {"a": Arriving(20.0, 60), "b": Arriving(10.0, 50), "c": Arriving(5.0, 40)},

@@ -15,8 +15,8 @@ from thalweg.cost.rate import Arriving, Filtering, JoinCosts
 from thalweg.errors import PlanError
 from thalweg.lab.rate_based.equations_2_3 import halved_results, printed_results
 from thalweg.lab.rate_based.fluid import results_by, selected_by
-from thalweg.plan.join_shape import Shape, streams_of
-from thalweg.runtime.local.virtual import Selection, Source, poisson, simulate, tree_join
+from thalweg.plan.joins.shape import Shape, streams_of
+from thalweg.simulation import Selection, Source, poisson, simulate, tree_join
 
 SEEDS = 20
 HASH = Costs(move="1 ms", hash="1 ms", probe="1 ms")

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.long_run import examples
-from thalweg.optimizer.mesh.column_values import LONGEST_KEY, key_of, number_of
+from thalweg.optimizer.mesh.column_values import key_of, number_of
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, Node, RouteTree, ValueNode
-from thalweg.stats.training_set import Kind
+from thalweg.stats.training_set import LONGEST_KEY, Kind
 
 LONG = "long " * 20_000
 TEXTS = ["", "web", "app", "é" * 30, "a" * LONGEST_KEY, "a" * (LONGEST_KEY + 1), LONG, LONG[:-1] + "x", "unseen"]

@@ -15,7 +15,7 @@ import pytest
 import thalweg as tw
 from tests.plan.sql.small_streams import small_session
 from tests.plan.sql.statements import marked, refused
-from thalweg.plan.functions import FUNCTIONS
+from thalweg.plan.expressions.functions import FUNCTIONS
 
 SESSION = small_session()
 WRITTEN = [line.split(" ==> ") for line in (Path(__file__).parent / "remedies.txt").read_text("utf-8").splitlines()]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import thalweg as tw
-from tests.plan.pipelines import pipelines
+from tests.plan.filters.pipelines import pipelines
 from thalweg.plan import FilterPlan, Pipeline
 
 TRUE, FALSE, NULL, RAISES = "T", "F", "N", "E"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.long_run import examples
-from tests.plan.pipelines import pipelines
+from tests.plan.filters.pipelines import pipelines
 from tests.runtime.filters.outcomes import Outcomes
 from tests.runtime.filters.scripted_meshes import CLASSIFIERS, ScriptedMeshes, classified
 from thalweg.adapt import make_policy

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.plan.native_texts import native
+from tests.plan.filters.native_texts import native
 from thalweg.cost import order_cost
 from thalweg.events import JsonLines, Origin
 from thalweg.plan import FilterPlan, NativePlan

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.kernels.watched import Watched
-from tests.plan.pipelines import pipelines
+from tests.plan.filters.pipelines import pipelines
 from tests.runtime.filters.scripted import Scripted
 from thalweg.adapt import POLICIES, ProfileSettings, make_policy, setting_names
 from thalweg.plan import Pipeline

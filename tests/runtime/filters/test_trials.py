@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kernels.watched import Watched
-from tests.plan.pipelines import pipelines
+from tests.plan.filters.pipelines import pipelines
 from tests.runtime.filters.outcomes import Outcomes, outcomes
 from tests.runtime.filters.scripted import Scripted
 from thalweg.adapt import Observation

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kernels.watched import Watched
-from tests.plan.pipelines import pipelines
+from tests.plan.filters.pipelines import pipelines
 from tests.runtime.filters.reference import ALGORITHMS, process
 from thalweg.adapt import ProfileSettings, make_policy
 from thalweg.plan import Pipeline

@@ -15,7 +15,8 @@ import thalweg as tw
 from tests.long_run import examples
 from tests.runtime.filters.outcomes import Outcomes, outcomes
 from tests.runtime.filters.scripted import Scripted
-from thalweg.adapt import Observation, Verdict, eddy_cbr, make_policy
+from thalweg.adapt import Observation, Verdict, make_policy
+from thalweg.adapt.peers import eddy_cbr
 from thalweg.kernels import FilterChain
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import CutNode, Leaf, RouteTree

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from thalweg.cost.join_numbers import JoinNumbers
-from thalweg.optimizer import plan_chart
-from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.plan_scores import plan_text
-from thalweg.optimizer.search_plans import all_plans
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape
+from thalweg.optimizer.charts import plan_chart
+from thalweg.optimizer.joins.estimates import JoinEstimates
+from thalweg.optimizer.joins.search_plans import all_plans
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.shape import Shape, plan_text
 from thalweg.runtime.joins import join_counts, plan_watch
 from thalweg.runtime.joins.plan_watch import PlanChange, PlanWatch
 from thalweg.runtime.local import joins as local_joins

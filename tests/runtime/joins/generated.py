@@ -16,9 +16,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from tests.runtime.joins.oracle import expected_ids
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape, streams_of
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape, streams_of
 from thalweg.runtime.joins.join_binding import JoinBinding
 
 ALIASES = "abcde"

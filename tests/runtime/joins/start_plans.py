@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from thalweg.optimizer.join_estimates import join_estimates
+from thalweg.optimizer.joins.estimates import join_estimates
 from thalweg.optimizer.joins.start_plan import StartPlan, start_plan
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.limits import limits_of
 from thalweg.stats import NOTHING_KNOWN

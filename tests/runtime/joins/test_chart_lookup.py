@@ -17,10 +17,10 @@ from tests.long_run import examples
 from tests.runtime.joins.test_plan_watch import ON, SPAN, WINDOW, batches, by_duckdb, streams
 from thalweg.cost.plan_chart import Dimension, PlanChart
 from thalweg.events import PlanObserved, read
-from thalweg.optimizer import plan_chart
-from thalweg.optimizer.search_plans import all_plans
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape
+from thalweg.optimizer.charts import plan_chart
+from thalweg.optimizer.joins.search_plans import all_plans
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.joins import plan_watch
 from thalweg.runtime.joins.chart_lookup import ChartLookup
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.long_run import examples
 from tests.runtime.joins.generated import Case, array_of, cases
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.partitioning import Partitioning
 from thalweg.runtime.joins import join_packing
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_packing import PACKED, Packing, unpacked

@@ -16,9 +16,9 @@ from thalweg.adapt.auto import BURST, CHEAP_ROWS, Auto, BudgetSettings
 from thalweg.adapt.policy import Costs
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinTree
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
+from thalweg.plan.joins.graph import JoinTree
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions

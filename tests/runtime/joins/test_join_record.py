@@ -15,7 +15,7 @@ import thalweg as tw
 from thalweg.events import JoinObserved, Origin, Record, Switched, VerdictGiven, from_json, to_json
 from thalweg.events.parts import ChainCounts, InForceCounts, MatchCounts, StreamCounts, TrialCounts
 from thalweg.kernels.salt import NO_SALT
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.filters.work_record import MOST_SWITCHES
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop

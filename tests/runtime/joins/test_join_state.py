@@ -24,8 +24,8 @@ from tests.runtime.joins.oracle import expected_ids
 from tests.runtime.joins.test_same_as_duckdb import interleaved
 from thalweg.adapt import Chosen
 from thalweg.errors import CheckpointError
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.partitioning import Partitioning
 from thalweg.runtime.joins import join_state
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop

@@ -20,8 +20,14 @@ from hypothesis import strategies as st
 import thalweg as tw
 from tests.long_run import examples
 from tests.runtime.joins.oracle import expected_ids
+from tests.runtime.joins.start_plans import start_knowing_nothing
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.report import JoinTally
 from thalweg.runtime.joins.join_outcome import JoinRows
+from thalweg.runtime.joins.join_settings import JoinSettings
+from thalweg.runtime.local.joins import JoinPass, join_batches
 from thalweg.runtime.local.rounds import Rounds
+from thalweg.runtime.receiver import Receiver
 
 ALIASES = "abc"
 ON = "a.k = b.k AND b.k = c.k"
@@ -179,14 +185,16 @@ def test_with_rounds_late_rows_and_watermark_are_those_of_all(seed: int, latenes
 
     marks: dict[JoinRows, list[int | None]] = {}
     found: dict[JoinRows, list[dict[str, Any]]] = {}
-    join = tw.join(
-        on="a.k = b.k", window="9 microseconds", time="t", lateness=f"{lateness} microseconds", seed=3
-    )  # fmt: skip
+    plan = JoinPlan.of("a.k = b.k", "9 microseconds", "t", f"{lateness} microseconds", None)
+    settings = JoinSettings(seed=3)
+    start = start_knowing_nothing(plan, settings)
     for wanted in (JoinRows.LATE, JoinRows.TAGGED):
         rounds = {alias: Rounds("t") for alias in data}
         passing = {alias: rounds[alias].of(batches, even) for alias, batches in data.items()}
         marks[wanted] = []
-        found[wanted] = rows_of(join._over(passing, wanted, marks[wanted].append, rounds))
+        receiver = Receiver(JoinTally())
+        one = JoinPass(plan, settings, receiver, lambda _: start, wanted, marks[wanted].append, rounds)
+        found[wanted] = rows_of(join_batches(one, passing))
     assert marks[JoinRows.LATE] == marks[JoinRows.TAGGED]
     assert len(marks[JoinRows.LATE]) == sum(map(len, data.values()))
     late = [row for row in found[JoinRows.LATE] if row["lost"].endswith("late")]

@@ -20,8 +20,8 @@ from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.kernels.window_store import WindowStore
 from thalweg.optimizer.mesh.mesh import Mesh
 from thalweg.optimizer.mesh.tree import Leaf, RouteTree, ValueNode
-from thalweg.plan.join_graph import JoinTree
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.graph import JoinTree
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import MESH_BYTES, JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions

@@ -19,8 +19,8 @@ from tests.runtime.joins.oracle import expected_ids
 from tests.runtime.joins.test_join_state import check_store, rounds_of, run
 from tests.runtime.joins.test_tree_state import ON as CYCLE_AND_TABLE
 from tests.runtime.joins.test_tree_state import SCHEMA, TABLE
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions

@@ -19,19 +19,18 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from tests.long_run import examples
-from tests.optimizer.test_choose_plan import drawn_estimates
-from tests.optimizer.test_search_plans import graphs
+from tests.optimizer.joins.test_choose_plan import drawn_estimates
+from tests.optimizer.joins.test_search_plans import graphs
 from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.oracle import expected
 from tests.runtime.joins.start_plans import start_knowing_nothing
 from thalweg.cost.join_bytes import part_bytes
 from thalweg.cost.join_work import work_ns
 from thalweg.events import JoinObserved, PlanObserved
-from thalweg.optimizer.plan_scores import plan_text
-from thalweg.optimizer.search_plans import all_plans, cheapest_plan
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape, nodes_of, of_text, streams_of
+from thalweg.optimizer.joins.search_plans import all_plans, cheapest_plan
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape, nodes_of, of_text, plan_text, streams_of
 from thalweg.report.plan_history import PlanHistory
 from thalweg.runtime.joins import edge_sample, plan_watch
 from thalweg.runtime.joins.edge_sample import PairCount, count_pairs, sample_pair
@@ -582,7 +581,7 @@ def test_no_watch_where_there_is_nothing_to_choose() -> None:
         join = tw.join(on, 10, "t", **given)
         rows = pa.table({name: pa.array([1, 2]) for name in "tkm"})
         seen: list[Any] = []
-        join.listeners.append(seen.append)
+        join._receiver.listeners.append(seen.append)
         list(join.over(**dict.fromkeys(join._plan.graph.aliases, rows)))
         is_watched = any(isinstance(record, PlanObserved) for record in seen)
         assert is_watched == start_knowing_nothing(join._plan, JoinSettings.resolve(given, environ={})).may_change

@@ -18,8 +18,8 @@ from tests.runtime.joins.restless_mesh import Classifier, RestlessMesh, with_pro
 from tests.runtime.joins.test_same_as_duckdb import interleaved
 from thalweg.kernels.probe_chain import ProbeChain, ProbeRows
 from thalweg.optimizer.mesh.column_values import kind_of
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape, to_text
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape, to_text
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop

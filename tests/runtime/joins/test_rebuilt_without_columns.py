@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinOptions

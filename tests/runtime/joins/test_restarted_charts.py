@@ -30,10 +30,10 @@ from tests.runtime.joins.test_plan_watch import (
     streams,
 )
 from thalweg.cost.plan_chart import Dimension, PlanChart
+from thalweg.optimizer.charts.plan_chart import make_chart
 from thalweg.optimizer.joins import start_plan
-from thalweg.optimizer.plan_chart import make_chart
-from thalweg.optimizer.search_plans import all_plans
-from thalweg.plan.join_graph import JoinGraph
+from thalweg.optimizer.joins.search_plans import all_plans
+from thalweg.plan.joins.graph import JoinGraph
 from thalweg.runtime.joins.join_record import observed, take_counters
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.joins.join_state import KeptJoin

@@ -18,8 +18,8 @@ from tests.runtime.filters.scripted import Scripted
 from tests.runtime.joins.generated import POLICIES, Case, cases, shapes
 from tests.runtime.joins.oracle import expected_ids
 from thalweg.kernels import keyed_hash
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import to_text
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import to_text
 from thalweg.runtime.filters.filter_loop import FilterLoop
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop

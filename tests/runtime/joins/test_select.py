@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions

@@ -10,12 +10,12 @@ import pytest
 
 import thalweg as tw
 from thalweg.errors import PlanError
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop
 from thalweg.runtime.joins.join_options import JoinOptions
-from thalweg.runtime.local.virtual import MultiwayJoin, tree_join
 from thalweg.runtime.watermark import BEGINNING, END
+from thalweg.simulation import MultiwayJoin, tree_join
 
 CLICKS = pa.table({"user": [1, 2, 1], "page": ["x", "y", "x"], "t": [0, 50, 10**12]})
 BUYS = pa.table({"page": ["x", "y", "x"], "t": [5, 90, 10**12 + 5]})

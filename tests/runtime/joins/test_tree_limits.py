@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from thalweg.errors import JoinLimitError
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions

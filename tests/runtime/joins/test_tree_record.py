@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.events import JoinObserved, Origin, from_json, to_json
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape
 from thalweg.report.tally import JoinTally
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import make_join_loop

@@ -19,8 +19,8 @@ from tests.runtime.joins.generated import Case, cases, shapes
 from tests.runtime.joins.oracle import expected_ids
 from tests.runtime.joins.test_join_state import Round, rounds_of, run
 from thalweg.errors import JoinLimitError
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_options import JoinLimits, JoinOptions

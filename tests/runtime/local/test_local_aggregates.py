@@ -13,8 +13,8 @@ from tests.kernels.aggregates_oracle import in_ticks, rows
 from tests.kernels.generated_aggregates import Case, cases
 from tests.long_run import examples
 from thalweg.errors import PlanError
-from thalweg.plan.group_spec import AggregateColumn, GroupSpec
-from thalweg.plan.window import GroupWindow
+from thalweg.plan.joins.window import GroupWindow
+from thalweg.plan.query.group_spec import AggregateColumn, GroupSpec
 from thalweg.runtime.local.aggregates import RESULT_ROWS, GroupCounts, aggregate_batches
 from thalweg.runtime.local.rounds import ROUND_ROWS
 

@@ -97,7 +97,7 @@ FORMS: dict[str, tuple[Callable[[Sequence[Column]], Column], bool, Callable[[Seq
     "any_of": (any_of, True, lambda parts, row: decided(parts, row, True, either, None)),
 }
 CONFIGURATIONS = {
-    "compiled stages": {},
+    "compiled stages": {"spark.sql.codegen.wholeStage": "true"},
     "compiled expressions": {"spark.sql.codegen.wholeStage": "false"},
     "interpreted": {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
 }

@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 import thalweg as tw
 from tests.runtime.joins.start_plans import start_knowing_nothing
 from tests.runtime.spark.joins.streams import files, results, rows, run, streaming
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.spark import filters, worker_socket

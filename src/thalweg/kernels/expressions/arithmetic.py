@@ -1,7 +1,7 @@
 """Sums, products and quotients that raise instead of returning a wrong number, as in Spark's ANSI mode; and roots,
 powers and logarithms of doubles, with Java's results if C's differ.
 
->>> from thalweg.plan.expression import Ref, call
+>>> from thalweg.plan.expressions.expression import Ref, call
 >>> x = Ref("s", "x", pa.int8())
 >>> ARITHMETIC["add"](call("add", (x, x), pa.int8()))([pa.array([100], pa.int8())] * 2, 1)
 Traceback (most recent call last):
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, arrow_of, nowhere_null, numpy_of, true_of
-from thalweg.plan.expression import Call, text_of
-from thalweg.plan.type_rules import sql_name
+from thalweg.plan.expressions.expression import Call, text_of
+from thalweg.plan.expressions.type_rules import sql_name
 
 Numbers = NDArray[np.float64]
 is_ = pa.types

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from thalweg.kernels.expressions.comparison import equal
 from thalweg.kernels.expressions.rows import Datum, Kernel, LazyRows, Step, called, full, nowhere_null, spread, true_of
-from thalweg.plan.expression import Call, Expression, UserCall, Value, walk
-from thalweg.plan.functions import can_raise
+from thalweg.plan.expressions.expression import Call, Expression, UserCall, Value, walk
+from thalweg.plan.expressions.functions import can_raise
 
 is_ = pa.types
 

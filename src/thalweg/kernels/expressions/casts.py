@@ -18,8 +18,8 @@ from thalweg.kernels.expressions.rounding import to_long
 from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
 from thalweg.kernels.expressions.text_casts import DROP_SUCH_ROWS, boolean_of, decimal_of, real_of, whole_of
 from thalweg.kernels.expressions.times import date_texts, days_of
-from thalweg.plan.expression import Call
-from thalweg.plan.type_rules import sql_name
+from thalweg.plan.expressions.expression import Call
+from thalweg.plan.expressions.type_rules import sql_name
 
 is_ = pa.types
 Cast = Callable[[pa.Array, Call], pa.Array]
@@ -28,7 +28,7 @@ _ROOMY = 76
 
 
 def _does_not_fit(value: object, call: Call) -> ExpressionError:
-    from thalweg.plan.expression import text_of
+    from thalweg.plan.expressions.expression import text_of
 
     shown = f"CAST({text_of(call.arguments[0])} AS {sql_name(call.type)})"
     does_not = f"does not fit in {sql_name(call.type)} in {shown}; {DROP_SUCH_ROWS}"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, full
-from thalweg.plan.expression import Call
+from thalweg.plan.expressions.expression import Call
 
 is_ = pa.types
 Compare = Callable[[Any, Any], pa.Array]

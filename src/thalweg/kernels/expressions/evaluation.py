@@ -2,7 +2,7 @@
 
 An expression is compiled into steps once: a tree of closures that call their kernels.
 
->>> from thalweg.plan.expression import Ref, call
+>>> from thalweg.plan.expressions.expression import Ref, call
 >>> x = Ref("s", "x", pa.int64())
 >>> evaluate(call("gt", (x, Value(1, pa.int64())), pa.bool_()), lambda ref: pa.array([1, 2, None]), 3, {}).to_pylist()
 [False, True, None]
@@ -25,8 +25,8 @@ from thalweg.kernels.expressions.rows import ColumnOf, Datum, LazyRows, Maker, S
 from thalweg.kernels.expressions.text import TEXT
 from thalweg.kernels.expressions.times import TIMES
 from thalweg.kernels.expressions.user_calls import call_user
-from thalweg.plan.expression import Bound, Call, Expression, Ref, UserCall, Value, user_functions
-from thalweg.plan.relation import UserFunction
+from thalweg.plan.expressions.expression import Bound, Call, Expression, Ref, UserCall, Value, user_functions
+from thalweg.plan.query.relation import UserFunction
 
 KERNELS: dict[str, Maker] = {
     **COMPARISONS, **EXTREMES, **ARITHMETIC, **ROUNDING, **TEXT, **TIMES, **CASTS,
@@ -111,7 +111,7 @@ class VectorizedCondition:
 
     It is called with the arrays of its columns, in their order. It pickles, and is compiled on the first call.
 
-    >>> from thalweg.plan.expression import Ref, Value, call
+    >>> from thalweg.plan.expressions.expression import Ref, Value, call
     >>> x = Ref("s", "x", pa.int64())
     >>> positive = VectorizedCondition(call("gt", (x, Value(0, pa.int64())), pa.bool_()), {}, (x,))
     >>> positive(pa.array([1, None, -1])).to_pylist()

@@ -3,7 +3,7 @@
 A double is rounded by the digits of its shortest text, as in Spark: round(1.005, 2) is 1.01, although the double is
 slightly less than 1.005.
 
->>> from thalweg.plan.expression import Ref, Value, call
+>>> from thalweg.plan.expressions.expression import Ref, Value, call
 >>> x = Ref("s", "x", pa.float64())
 >>> cents = ROUNDING["round"](call("round", (x, Value(2, pa.int32())), x.type))
 >>> cents([pa.array([1.005, -2.675, 1e300])], 3).to_pylist()
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from thalweg.kernels.expressions.arithmetic import overflow
 from thalweg.kernels.expressions.decimals import round_as_written
 from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
-from thalweg.plan.expression import Call, Value
+from thalweg.plan.expressions.expression import Call, Value
 
 is_ = pa.types
 _EXACT_POWER = 22

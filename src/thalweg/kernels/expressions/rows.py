@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from thalweg.errors import ExpressionError
 from thalweg.kernels.columns import plain_array
-from thalweg.plan.expression import Bound, Call, Ref
+from thalweg.plan.expressions.expression import Bound, Call, Ref
 
 Datum: TypeAlias = pa.Array | pa.Scalar
 """One value per row, or one value for all rows."""

@@ -1,6 +1,6 @@
 """Text functions. Lengths and positions are counted in characters, not bytes.
 
->>> from thalweg.plan.expression import Ref, call
+>>> from thalweg.plan.expressions.expression import Ref, call
 >>> s, n = Ref("s", "name", pa.string()), Ref("s", "n", pa.int32())
 >>> substring = TEXT["substring"](call("substring", (s, n), pa.string()))
 >>> substring([pa.array(["grün", "grün"]), pa.array([3, -2], pa.int32())], 2).to_pylist()
@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 from thalweg.kernels.expressions.letter_case import is_ascii, lower, upper
 from thalweg.kernels.expressions.rows import Datum, Kernel, Maker, arrow_of, full, nowhere_null, numpy_of
 from thalweg.kernels.expressions.text_bytes import TextBytes, ends_of, texts_of
-from thalweg.plan.expression import Call, Value
-from thalweg.plan.like_pattern import like_parts
-from thalweg.plan.re2_text import re2_text
+from thalweg.plan.expressions.expression import Call, Value
+from thalweg.plan.expressions.like_pattern import like_parts
+from thalweg.plan.expressions.re2_text import re2_text
 
 _TO_THE_END = 2**31 - 1
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_ ")

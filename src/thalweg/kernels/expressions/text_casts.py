@@ -1,6 +1,6 @@
 """Cast text to numbers and booleans: exactly what Spark accepts, which may have blanks around it.
 
->>> from thalweg.plan.expression import Ref, call
+>>> from thalweg.plan.expressions.expression import Ref, call
 >>> whole_of(pa.array([" +7 ", "4x"]), call("cast", (Ref("s", "x", pa.string()),), pa.int32()))  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 thalweg.errors.ExpressionError: '4x' is not a valid INT in CAST(s.x AS INT); filter out such rows with a condition ...
@@ -18,8 +18,8 @@ from thalweg.kernels.columns import shown
 from thalweg.kernels.expressions.decimals import read_decimals
 from thalweg.kernels.expressions.letter_case import is_ascii, mapped
 from thalweg.kernels.expressions.rows import true_of
-from thalweg.plan.expression import Call, text_of
-from thalweg.plan.type_rules import sql_name
+from thalweg.plan.expressions.expression import Call, text_of
+from thalweg.plan.expressions.type_rules import sql_name
 
 _BLANKS = "".join(map(chr, range(33)))
 """The blanks and control characters that Java trims."""

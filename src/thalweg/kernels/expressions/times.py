@@ -2,7 +2,7 @@
 
 Arrow computes years in 16 bits. A batch with a time that is farther away is computed with NumPy, which is slower.
 
->>> from thalweg.plan.expression import Ref, Value, call
+>>> from thalweg.plan.expressions.expression import Ref, Value, call
 >>> ts = Ref("s", "ts", pa.timestamp("us"))
 >>> week = TIMES["date_trunc"](call("date_trunc", (Value("week", pa.string()), ts), ts.type))
 >>> str(week([pa.scalar("week"), pa.array([-1], ts.type)], 1)[0])
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from thalweg.kernels.expressions.arithmetic import overflow
 from thalweg.kernels.expressions.rows import Kernel, Maker, arrow_of, full, numpy_of
-from thalweg.plan.expression import Call, Value
+from thalweg.plan.expressions.expression import Call, Value
 
 is_ = pa.types
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

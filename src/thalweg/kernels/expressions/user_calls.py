@@ -1,6 +1,6 @@
 """Calls of user-defined functions: row by row with Python values, or once with Arrow arrays.
 
->>> from thalweg.plan.expression import Ref
+>>> from thalweg.plan.expressions.expression import Ref
 >>> double = UserFunction("double", lambda x: None if x is None else 2 * x, pa.int64())
 >>> call_user(double, [pa.array([1, None])], 2).to_pylist()
 [2, None]
@@ -22,8 +22,8 @@ from thalweg.formatting import plural
 from thalweg.kernels.columns import plain_array, shown
 from thalweg.kernels.columns import plain_type as unencoded
 from thalweg.kernels.user_error import cause_of, raised_text
-from thalweg.plan.relation import UserFunction
-from thalweg.plan.type_rules import is_number, plain_type, sql_name
+from thalweg.plan.expressions.type_rules import is_number, plain_type, sql_name
+from thalweg.plan.query.relation import UserFunction
 
 is_ = pa.types
 MOST_CHARACTERS = 80

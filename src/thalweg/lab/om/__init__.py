@@ -24,7 +24,7 @@ at the estimates is the best one at the values that are then observed. **Regret*
 that of the best one, the mean over the rounds: a wrong plan that costs as much does no harm. Fidelity does not show
 that, so both are given. **Total** is the cost of all rounds over that of the best plans. Everything is computed with
 the paper's cost model (`lab/om/utility.py`), without a clock, so results are the same on every machine.
-`optimizer/plan_chart.py` makes the charts and `stats/decayed_mean.py` the estimates.
+`optimizer/charts/plan_chart.py` makes the charts and `stats/decayed_mean.py` the estimates.
 
 What the text leaves open was fixed, and written here, before any result was seen:
 

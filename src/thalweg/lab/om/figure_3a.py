@@ -14,7 +14,7 @@ from thalweg.lab.figure import Figure, Series
 from thalweg.lab.om.packet_streams import packets
 from thalweg.lab.om.rounds import Followed, Rounds, Values, follow
 from thalweg.lab.om.single_stream import NAMES, boundary, observed, single_stream
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.shape import Shape
 
 K = 10
 """The paper's number of parts of a dimension."""

@@ -11,7 +11,7 @@ from thalweg.lab.om.packet_streams import Stream
 from thalweg.lab.om.rounds import Query, Values
 from thalweg.lab.om.single_stream import utility_of
 from thalweg.lab.om.utility import PlanCost, left_deep_cost
-from thalweg.plan.join_shape import Shape, streams_of
+from thalweg.plan.joins.shape import Shape, streams_of
 
 JOIN_TPR = 3e3
 """Rows per second that an equality join can process (section 5.1)."""

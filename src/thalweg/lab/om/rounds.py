@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg.cost.plan_chart import Dimension, PlanChart
 from thalweg.formatting import few_digits
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.shape import Shape
 from thalweg.stats.decayed_mean import DecayedMean, differs
 
 Values = Mapping[str, float]

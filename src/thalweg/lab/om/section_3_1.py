@@ -9,7 +9,7 @@ import pyarrow as pa
 import thalweg as tw
 from thalweg.lab.claim import Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
-from thalweg.runtime.local.virtual import Selection, Source, simulate
+from thalweg.simulation import Selection, Source, simulate
 
 WINDOW = 20.0
 ROWS = [(10, 1, 1), (7, 2, 5), (8, 3, 10), (25, 4, 15), (10, 5, 20), (8, 6, 25), (9, 7, 30), (26, 8, 35), (11, 9, 40),

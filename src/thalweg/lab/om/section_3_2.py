@@ -13,7 +13,7 @@ import thalweg as tw
 from thalweg.lab.claim import Number, Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 from thalweg.lab.om.utility import PlanCost, Unary, chain_cost, utility
-from thalweg.runtime.local.virtual import Costs, Selection, Source, regular, simulate
+from thalweg.simulation import Costs, Selection, Source, regular, simulate
 
 RATE, WINDOW = 500.0, 1.0
 """The paper gives neither; with these its numbers follow."""

@@ -7,7 +7,7 @@ from functools import partial
 from thalweg.lab.om.packet_streams import Stream
 from thalweg.lab.om.rounds import Query, Values
 from thalweg.lab.om.utility import MEMORY_WEIGHT, PlanCost, Unary, chain_cost, utility
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.shape import Shape
 
 SELECTION_TPR, PROJECTION_TPR = 400e3, 500e3
 """Rows per second that a selection by equality and a projection can process (section 5.1)."""

@@ -21,7 +21,7 @@ from thalweg.optimizer.mesh.partitions import Partition, neighbors, random_neigh
 from thalweg.optimizer.mesh.priced_meshes import PricedMeshes
 from thalweg.optimizer.mesh.sa_qm import RHO, TAU, sa_qm
 from thalweg.optimizer.mesh.search import Search, Stop
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.stats.training_set import Axis, TrainingSet
 
 START, BEST = "1/234", "123/4"

@@ -22,7 +22,7 @@ from thalweg.optimizer.mesh.sa_qm import sa_qm
 from thalweg.optimizer.mesh.search import MeshFound, Search, Stop
 from thalweg.optimizer.mesh.starts import STARTS
 from thalweg.optimizer.mesh.training import Sample, condense
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 from thalweg.stats.training_set import TrainingSet, sums_by
 
 ITERATIONS = 3

@@ -24,7 +24,7 @@ from thalweg.lab.claim import Number, Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 from thalweg.lab.figure import Figure, Series
 from thalweg.lab.rate_based.join_query import JoinQuery
-from thalweg.plan.join_shape import left_deep
+from thalweg.plan.joins.shape import left_deep
 
 KEYS = {2: 10, 3: 32, 4: 50}
 """The values of each key, by the number of streams: a few thousand results."""

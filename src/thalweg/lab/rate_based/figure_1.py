@@ -13,7 +13,7 @@ from thalweg.lab.claim import Number, Statement, judged
 from thalweg.lab.experiment import Experiment, Outcome, Track
 from thalweg.lab.figure import Figure, Series
 from thalweg.lab.rate_based.fluid import selected_by
-from thalweg.runtime.local.virtual import Arrivals, Costs, Sample, Selection, Source, Trace, poisson, regular, simulate
+from thalweg.simulation import Arrivals, Costs, Sample, Selection, Source, Trace, poisson, regular, simulate
 
 RATE, KEPT, COST = 500.0, 0.1, 0.02
 """Section 1: 500 inputs per second, both predicates keep a tenth, one of them takes 50 inputs per second."""

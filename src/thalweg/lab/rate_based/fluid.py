@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thalweg.cost.rate import Arriving, JoinCosts, NodeCosts, fixed_cost
-from thalweg.plan.join_shape import Shape, streams_of
+from thalweg.plan.joins.shape import Shape, streams_of
 
 GRID = 400
 """The number of intervals into which the time until the last of the times asked for is divided."""

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from thalweg.cost.operator_costs import Costs
 from thalweg.cost.rate import Arriving, JoinCosts
 from thalweg.lab.rate_based.fluid import results_by
-from thalweg.optimizer.binary_trees import BinaryTrees
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of
-from thalweg.runtime.local.virtual import Source, Trace, poisson, simulate, tree_join
+from thalweg.optimizer.joins.binary_trees import BinaryTrees
+from thalweg.plan.joins.shape import Shape, nodes_of, streams_of
+from thalweg.simulation import Source, Trace, poisson, simulate, tree_join
 
 Pair = tuple[str, str]
 Numbers = NDArray[np.float64]

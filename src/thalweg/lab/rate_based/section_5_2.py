@@ -12,9 +12,9 @@ from thalweg.lab.experiment import Experiment, Outcome, Track
 from thalweg.lab.figure import Figure, Series
 from thalweg.lab.rate_based.join_query import Numbers
 from thalweg.lab.rate_based.tables_4_5 import three_streams
-from thalweg.optimizer.local_rate_maximization import local_rate_maximization
-from thalweg.optimizer.local_time_minimization import local_time_minimization
-from thalweg.plan.join_shape import Shape
+from thalweg.optimizer.joins.local_rate_maximization import local_rate_maximization
+from thalweg.optimizer.joins.local_time_minimization import local_time_minimization
+from thalweg.plan.joins.shape import Shape
 
 FIRST: Shape = (("a", "b"), "c")
 LATER: Shape = (("a", "c"), "b")

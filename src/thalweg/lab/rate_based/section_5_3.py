@@ -13,9 +13,9 @@ from thalweg.lab.figure import Figure, Series
 from thalweg.lab.rate_based.join_query import JoinQuery, Numbers
 from thalweg.lab.rate_based.section_5_2 import hash_cost
 from thalweg.lab.rate_based.tables_4_5 import five_streams
-from thalweg.optimizer.local_rate_maximization import local_rate_maximization
-from thalweg.optimizer.local_time_minimization import Info, local_time_minimization, required
-from thalweg.plan.join_shape import Shape, of_text, to_text
+from thalweg.optimizer.joins.local_rate_maximization import local_rate_maximization
+from thalweg.optimizer.joins.local_time_minimization import Info, local_time_minimization, required
+from thalweg.plan.joins.shape import Shape, of_text, to_text
 
 LEFT_DEEP = of_text("((((a c) b) d) e)")
 FAST_LEAVES = of_text("(((a b) c) (d e))")

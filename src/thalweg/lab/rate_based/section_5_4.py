@@ -20,7 +20,7 @@ from thalweg.lab.rate_based.join_query import JoinQuery, times_of
 from thalweg.lab.rate_based.section_5_2 import hash_cost
 from thalweg.lab.rate_based.section_5_3 import ALL_FAST_LEAVES, ALL_LEFT_DEEP, EVENLY_SPREAD
 from thalweg.lab.rate_based.tables_4_5 import five_streams
-from thalweg.plan.join_shape import Shape, nodes_of, streams_of
+from thalweg.plan.joins.shape import Shape, nodes_of, streams_of
 
 COMPLETE = 0.99
 """The share of all results that counts as all of them: the very last one is a matter of chance."""

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from thalweg.cost.plan_chart import PlanChart
-from thalweg.errors import warn_user
+from thalweg.cost.plan_chart import PARTS, PlanChart
+from thalweg.errors import PlanError, warn_user
 from thalweg.formatting import byte_size, listed
-from thalweg.optimizer.choose_plan import PlanChoice, choose_plan
-from thalweg.optimizer.join_estimates import JoinEstimates
-from thalweg.optimizer.plan_chart import make_chart
-from thalweg.optimizer.search_plans import MOST_STREAMS
-from thalweg.plan.join_shape import Shape
-from thalweg.plan.limits import Limits
-from thalweg.plan.nodes import Kept, WindowJoin
+from thalweg.optimizer.charts.plan_chart import make_chart
+from thalweg.optimizer.joins.choose_plan import choose_plan
+from thalweg.optimizer.joins.estimates import JoinEstimates
+from thalweg.optimizer.joins.plan_choice import PlanChoice
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.partitioning import Partitioning
+from thalweg.plan.joins.shape import MOST_STREAMS, Shape
+from thalweg.plan.joins.wanted_plan import WantedPlan
 from thalweg.plan.objective import LEAST_CPU
-from thalweg.plan.partitioning import Partitioning
-from thalweg.plan.wanted_plan import WantedPlan
+from thalweg.plan.query.nodes import Kept, WindowJoin
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,27 @@ class StartPlan(Kept):
             return None
         limit = self.limits.memory
         return make_chart(self.estimates, self.wanted.objective, self.wanted.chart_parts, max_bytes=limit)
+
+    def asked_chart(self, k: int | None, ranges: Any) -> PlanChart:
+        """Return the chart that a user asks for. `k`: None for that of the settings."""
+        estimates = self.estimates
+        if not _has_several_plans(estimates):
+            raise PlanError(
+                f"chart(): the join of {listed(estimates.graph.aliases)} has one plan, because plans are compared for "
+                f"3 to {MOST_STREAMS} streams"
+            )
+        if len(estimates.streams) < 2:
+            raise PlanError(
+                f"chart(): a chart shows the rates of two streams, and this join has only {listed(estimates.streams)}, "
+                "because the others are tables; use explain(), which compares the plans"
+            )
+        parts = k if k is not None else self.wanted.chart_parts or PARTS
+        return make_chart(estimates, self.wanted.objective, parts, ranges=ranges, max_bytes=self.limits.memory)
+
+    @property
+    def rates(self) -> Mapping[str, float]:
+        """The expected rows per second of each stream; all must be known."""
+        return {alias: self.estimates.quantities["rate", alias].value for alias in self.estimates.streams}
 
     def spread(self, by: Partitioning, buckets: int) -> StartPlan:
         """Return the plan for rows that are spread over these buckets: the same one if that was expected."""

@@ -24,14 +24,9 @@ from numpy.typing import NDArray
 
 from thalweg.errors import PlanError
 from thalweg.kernels.columns import plain_array, plain_type
-from thalweg.stats.training_set import Kind, Value
+from thalweg.stats.training_set import END, LONGEST_KEY, Kind, Value, key
 
 _INDEX_IN = pc.get_function("index_in")  # its wrapper in pyarrow.compute takes as long as a thousand rows
-LONGEST_KEY = 48
-"""In bytes. Longer texts are cut, so that a stored tree of 200 values is a few kilobytes long."""
-_END = LONGEST_KEY // 2
-_DIGITS = 20
-"""More than the length of a text has."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -88,27 +83,6 @@ def check_classified_type(type_: pa.DataType, column: str) -> None:
         )
 
 
-def key(text: bytes) -> bytes:
-    """Return the key of a text.
-
-    >>> key(b"short"), key(b"a" * 50_000 + b"b" * 50_000) == b"a" * 24 + b"b" * 24 + b"100000"
-    (b'short', True)
-    """
-    return text if len(text) <= LONGEST_KEY else text[:_END] + text[-_END:] + str(len(text)).encode()
-
-
-def ends_of_long_text(key_: bytes) -> tuple[bytes, bytes, int] | None:
-    """Return the first and the last bytes of a text that is longer than its key, and its length; None if a key is the
-    text itself.
-
-    >>> ends_of_long_text(key(b"a" * 50_000 + b"b" * 50_000)), ends_of_long_text(b"short")
-    ((b'aaaaaaaaaaaaaaaaaaaaaaaa', b'bbbbbbbbbbbbbbbbbbbbbbbb', 100000), None)
-    """
-    length = key_[LONGEST_KEY:]
-    is_key = length.isdigit() and len(length) < _DIGITS
-    return (key_[:_END], key_[_END:LONGEST_KEY], int(length)) if is_key else None
-
-
 def kind_of_value(value: Any) -> Kind | None:
     """Return how a single value is compared, or None if it cannot be."""
     if isinstance(value, (bool, np.bool_)):
@@ -151,7 +125,7 @@ def text_keys(texts: pa.Array, *, long: bool = True) -> pa.Array:
         return plain
     number = pc.cast(pc.cast(lengths, pa.large_string()), pa.large_binary())
     empty = pa.scalar(b"", pa.large_binary())
-    cut = pc.binary_join_element_wise(pc.binary_slice(plain, 0, _END), pc.binary_slice(plain, -_END), number, empty)
+    cut = pc.binary_join_element_wise(pc.binary_slice(plain, 0, END), pc.binary_slice(plain, -END), number, empty)
     return pc.if_else(pc.greater(lengths, LONGEST_KEY), cut, plain)
 
 

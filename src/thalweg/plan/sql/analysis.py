@@ -1,7 +1,7 @@
 """Turn the text of a query into a `Query`: resolve names and types, assign windows to their streams, check groups.
 
 >>> import pyarrow as pa
->>> from thalweg.plan.relation import Catalog, Relation
+>>> from thalweg.plan.query.relation import Catalog, Relation
 >>> tcp = Relation("tcp", pa.schema({"ts": pa.timestamp("us"), "size": pa.int32()}), "ts")
 >>> query = read_query("SELECT size * 2 AS twice FROM tcp WHERE size > :least", Catalog({"tcp": tcp}), {"least": 5})
 >>> query.schema.names, query.conditions[0].text
@@ -19,16 +19,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.expression import AggregateCall, Bound, Expression, Ref, Value, children, text_of, walk
-from thalweg.plan.literals import is_whole_text
-from thalweg.plan.query import Condition, Grouping, OutputColumn, Query, QuerySource, time_type
-from thalweg.plan.relation import Catalog
+from thalweg.plan.expressions.expression import AggregateCall, Bound, Expression, Ref, Value, children, text_of, walk
+from thalweg.plan.expressions.literals import is_whole_text
+from thalweg.plan.expressions.type_rules import can_be_grouped, plain_type, sql_name
+from thalweg.plan.joins.window import GroupWindow, StreamWindow
+from thalweg.plan.query.query import Condition, Grouping, OutputColumn, Query, QuerySource, time_type
+from thalweg.plan.query.relation import Catalog
 from thalweg.plan.sql.clauses import Clauses, end_of, read_clauses, refuse_unknown_parts
 from thalweg.plan.sql.expressions import ExpressionReader
 from thalweg.plan.sql.names import Names, find
 from thalweg.plan.sql.source_text import SourceText, offset_of, tokens_of
-from thalweg.plan.type_rules import can_be_grouped, plain_type, sql_name
-from thalweg.plan.window import GroupWindow, StreamWindow
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as SqlNode

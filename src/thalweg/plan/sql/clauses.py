@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from thalweg.errors import SqlError, nearest
-from thalweg.plan.functions import FUNCTIONS
+from thalweg.plan.expressions.functions import FUNCTIONS
 from thalweg.plan.sql.source_text import SourceText, conjuncts, offset_of, tokens_of
 from thalweg.plan.sql.windows import Windows, find_windows
 

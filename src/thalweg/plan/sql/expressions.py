@@ -13,11 +13,23 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 import pyarrow as pa
 
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.aggregates import AGGREGATES, aggregate
-from thalweg.plan.expression import AggregateCall, Bound, Call, Expression, UserCall, Value, call, text_of, walk
-from thalweg.plan.functions import conversion, typed
-from thalweg.plan.literals import is_number_text, number, time_of, value_of
-from thalweg.plan.relation import UserFunction, cannot_take
+from thalweg.plan.expressions.aggregates import AGGREGATES, aggregate
+from thalweg.plan.expressions.expression import (
+    AggregateCall,
+    Bound,
+    Call,
+    Expression,
+    UserCall,
+    Value,
+    call,
+    text_of,
+    walk,
+)
+from thalweg.plan.expressions.functions import conversion, typed
+from thalweg.plan.expressions.literals import is_number_text, number, time_of, value_of
+from thalweg.plan.expressions.type_rules import can_cast, sql_name, type_named
+from thalweg.plan.joins.window import length_of
+from thalweg.plan.query.relation import UserFunction, cannot_take
 from thalweg.plan.sql.clauses import refuse_unknown_parts
 from thalweg.plan.sql.source_text import SourceText, is_in_parentheses, shown
 from thalweg.plan.sql.vocabulary import (
@@ -31,8 +43,6 @@ from thalweg.plan.sql.vocabulary import (
     REMEDIES,
     SIMPLE,
 )
-from thalweg.plan.type_rules import can_cast, sql_name, type_named
-from thalweg.plan.window import length_of
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as SqlNode

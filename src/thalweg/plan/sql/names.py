@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from thalweg.errors import nearest
-from thalweg.plan.expression import Bound, Expression, Ref
-from thalweg.plan.query import WINDOW_END, WINDOW_START, QuerySource
+from thalweg.plan.expressions.expression import Bound, Expression, Ref
+from thalweg.plan.expressions.type_rules import plain_type
+from thalweg.plan.query.query import WINDOW_END, WINDOW_START, QuerySource
 from thalweg.plan.sql.source_text import SourceText
-from thalweg.plan.type_rules import plain_type
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr as SqlNode

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from thalweg.plan.aggregates import AGGREGATES
-from thalweg.plan.functions import FUNCTIONS
+from thalweg.plan.expressions.aggregates import AGGREGATES
+from thalweg.plan.expressions.functions import FUNCTIONS
 
 OPERATORS = {
     "And": "and", "Or": "or", "EQ": "eq", "NEQ": "ne", "LT": "lt", "LTE": "le", "GT": "gt", "GTE": "ge",

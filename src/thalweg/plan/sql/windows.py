@@ -21,8 +21,8 @@ from itertools import pairwise
 from typing import NoReturn
 
 from thalweg.errors import PlanError
+from thalweg.plan.joins.window import GroupWindow, StreamWindow, as_written, length_of
 from thalweg.plan.sql.source_text import SourceText, tokens_of
-from thalweg.plan.window import GroupWindow, StreamWindow, as_written, length_of
 
 MOST_EXACT_US = 2**50
 """Longer lengths are not checked for a fraction of a microsecond."""

@@ -14,12 +14,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from thalweg.adapt.eddy import Eddy
-from thalweg.adapt.eddy_cbr import EddyCbr
+from thalweg.adapt.peers.eddy import Eddy
+from thalweg.adapt.peers.eddy_cbr import EddyCbr
 from thalweg.adapt.static import Static
 from thalweg.errors import ThalwegError
 from thalweg.events import Observed, from_json
-from thalweg.plan.pipeline import Pipeline
+from thalweg.plan.filters.pipeline import Pipeline
 
 TAIL_BYTES = 8 << 20
 """Thousands of records; the last one that fits is usually among the last few."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from thalweg.cost.plan_chart import Dimension, Place, PlanChart
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.shape import Shape
 from thalweg.stats.decayed_mean import differs
 
 RANGE = 4.0

@@ -21,11 +21,11 @@ from thalweg.kernels.salt import Salt
 from thalweg.kernels.window_chunks import Hashed, WordsOf
 from thalweg.kernels.window_store import ends_of
 from thalweg.optimizer.mesh.column_values import check_classified_type, kind_of
-from thalweg.plan.join_condition import typed
-from thalweg.plan.join_graph import KeyClasses
-from thalweg.plan.join_plan import JoinPlan, held_columns, widths_of
-from thalweg.plan.join_select import TIME, Column, result_name, selected
-from thalweg.plan.window import TICK_NS, length_of
+from thalweg.plan.joins.condition import typed
+from thalweg.plan.joins.graph import KeyClasses
+from thalweg.plan.joins.join_plan import JoinPlan, held_columns, widths_of
+from thalweg.plan.joins.select import TIME, Column, result_name, selected
+from thalweg.plan.joins.window import TICK_NS, length_of
 from thalweg.runtime.watermark import BEGINNING, END
 
 Words = NDArray[np.int64]

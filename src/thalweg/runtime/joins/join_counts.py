@@ -24,9 +24,9 @@ import numpy as np
 from thalweg.cost.join_numbers import JoinNumbers
 from thalweg.events import JoinObserved
 from thalweg.events.parts import StreamCounts
-from thalweg.optimizer.join_estimates import needed_pairs, neighbors
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import nodes_of, streams_of, to_text
+from thalweg.optimizer.joins.estimates import needed_pairs, neighbors
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.shape import nodes_of, streams_of, to_text
 from thalweg.runtime.joins.edge_sample import PairCount, sample_pair
 from thalweg.runtime.joins.join_protocol import WindowedJoin
 from thalweg.stats.decayed_mean import DECAY, ROUNDS, THRESHOLD, DecayedMean, differs

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from thalweg.events.parts import JoinedCounts
 from thalweg.kernels.residual import ResidualCheck
-from thalweg.plan.join_graph import KeyClasses
+from thalweg.plan.joins.graph import KeyClasses
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.watermark import BEGINNING, Watermarks
 

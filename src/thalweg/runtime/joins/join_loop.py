@@ -26,8 +26,8 @@ from thalweg.kernels.multiway_join import JoinedRows, ResultCounts, ResultLimits
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.window_chunks import WindowRows
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import KeyClasses
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.graph import KeyClasses
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 from thalweg.runtime.filters.work_record import take_report
 from thalweg.runtime.joins.join_binding import JoinBinding

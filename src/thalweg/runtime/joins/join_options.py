@@ -11,7 +11,7 @@ from thalweg.formatting import byte_size, plural
 from thalweg.kernels.multiway_join import RESULTS
 from thalweg.kernels.probe_chain import ProbeChain
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinTree
+from thalweg.plan.joins.graph import JoinTree
 
 MOST_MATCHES = 10_000_000
 """The most results one row may have; far more than any useful query needs."""

@@ -13,7 +13,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from thalweg.errors import PlanError
-from thalweg.plan.join_select import LOST, Column, result_name
+from thalweg.plan.joins.select import LOST, Column, result_name
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import SetAside
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thalweg.kernels.key_words import same
 from thalweg.kernels.residual import ResidualCheck
-from thalweg.plan.join_select import TIME
+from thalweg.plan.joins.select import TIME
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import only
 

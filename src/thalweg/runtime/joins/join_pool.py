@@ -20,7 +20,7 @@ from thalweg.adapt.auto import Auto
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.adapt.policy import Policy
 from thalweg.adapt.profiling_budget import PooledBudget
-from thalweg.plan.join_graph import JoinTree
+from thalweg.plan.joins.graph import JoinTree
 
 LOAN_NS = 3e5
 """The time each stream may spend on learning at the start, beyond the budget. It is less than for filters, because no
@@ -67,7 +67,7 @@ def hub_of(tree: JoinTree) -> str | None:
     """Return the single stream or table through which the root reaches all others; None if there is none, or if there
     are no others.
 
-    >>> from thalweg.plan.join_plan import JoinPlan
+    >>> from thalweg.plan.joins.join_plan import JoinPlan
     >>> graph = JoinPlan.of("a.x = b.x AND b.y = c.y", "1 minute", "t", "0 seconds").graph
     >>> hub_of(graph.tree("a")), hub_of(graph.tree("b"))
     ('b', None)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from thalweg.events.parts import JoinedCounts
 from thalweg.kernels.window_chunks import Changes, WindowChunks, WindowRows
-from thalweg.plan.join_graph import KeyClasses
-from thalweg.plan.join_shape import Shape
+from thalweg.plan.joins.graph import KeyClasses
+from thalweg.plan.joins.shape import Shape
 from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import JoinIntake

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from thalweg.adapt.chart import ChartSettings
 from thalweg.errors import PlanError
-from thalweg.plan.join_shape import of_text
+from thalweg.plan.joins.shape import of_text
+from thalweg.plan.joins.wanted_plan import MULTIWAY, WantedPlan
+from thalweg.plan.joins.window import Length, length_of
 from thalweg.plan.objective import Objective, objective_of
-from thalweg.plan.wanted_plan import MULTIWAY, WantedPlan
-from thalweg.plan.window import Length, length_of
 from thalweg.runtime.joins.join_options import MOST_MATCHES, JoinLimits, JoinOptions
 from thalweg.runtime.settings import AdaptSettings
 

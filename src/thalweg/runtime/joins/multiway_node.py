@@ -18,8 +18,8 @@ from thalweg.kernels.columns import take_rows
 from thalweg.kernels.multiway_join import ResultCounts, ResultLimits, put_together
 from thalweg.kernels.probe_chain import ProbeRows
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinGraph, KeyClasses
-from thalweg.plan.join_shape import Shape, streams_of, to_text
+from thalweg.plan.joins.graph import JoinGraph, KeyClasses
+from thalweg.plan.joins.shape import Shape, streams_of, to_text
 from thalweg.runtime.filters.filter_loop import LoopOptions, make_filter_loop
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_options import JoinOptions

@@ -26,17 +26,17 @@ from thalweg.cost.join_bytes import limited_bytes, part_bytes, plan_bytes
 from thalweg.cost.join_numbers import JoinNumbers, Part
 from thalweg.cost.join_work import COSTS, NodeTimes, columns_of, stored_rows, work_ns
 from thalweg.cost.plan_chart import Place, PlanChart
+from thalweg.cost.ties import CAUTION
 from thalweg.errors import JoinLimitError
 from thalweg.events import JoinObserved, Origin, PlanObserved
 from thalweg.events.parts import ChartCounts, PlanCounts, PlanForecast
 from thalweg.formatting import few_digits, percent, time_span
-from thalweg.optimizer.choose_plan import ALL_PLANS
+from thalweg.optimizer.joins.choose_plan import ALL_PLANS
+from thalweg.optimizer.joins.point_scores import PointScores, best_at
+from thalweg.optimizer.joins.search_plans import NodeCost, all_plans, cheapest_plan
 from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.optimizer.plan_scores import CAUTION, plan_text
-from thalweg.optimizer.point_scores import PointScores, best_at
-from thalweg.optimizer.search_plans import NodeCost, all_plans, cheapest_plan
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, as_shape, nodes_of, streams_of
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.shape import Shape, as_shape, nodes_of, plan_text, streams_of
 from thalweg.plan.objective import LEAST_CPU, Objective
 from thalweg.runtime.joins.chart_lookup import ChartLookup
 from thalweg.runtime.joins.join_binding import JoinBinding

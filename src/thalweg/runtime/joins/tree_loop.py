@@ -25,8 +25,8 @@ from thalweg.events.parts import InForceCounts, JoinedCounts
 from thalweg.kernels.compiling import WorkingClock, compiled_by
 from thalweg.kernels.window_chunks import WindowChunks, WindowRows
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import KeyClasses
-from thalweg.plan.join_shape import Shape, check_shape, streams_of, to_text
+from thalweg.plan.joins.graph import KeyClasses
+from thalweg.plan.joins.shape import Shape, check_shape, streams_of, to_text
 from thalweg.runtime.filters.loop_ledger import Work
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_intake import Admitted, JoinIntake

@@ -14,8 +14,8 @@ from thalweg.kernels.binary_join import LEFT, RIGHT, BinaryJoin, Pairs
 from thalweg.kernels.columns import as_index
 from thalweg.kernels.salt import Salt
 from thalweg.kernels.window_store import WindowStore
-from thalweg.plan.join_graph import JoinGraph
-from thalweg.plan.join_shape import Shape, streams_of, to_text
+from thalweg.plan.joins.graph import JoinGraph
+from thalweg.plan.joins.shape import Shape, streams_of, to_text
 from thalweg.runtime.joins.join_binding import JoinBinding
 
 Words = NDArray[np.int64]

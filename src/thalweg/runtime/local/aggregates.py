@@ -5,8 +5,8 @@ rounds minus the lateness. A window is returned when the watermark has passed it
 input has ended. If the watermark is known elsewhere, as for joined or filtered rows, every batch is a round, and the
 watermark at its end is requested after the batch has been added.
 
->>> from thalweg.plan.group_spec import AggregateColumn
->>> from thalweg.plan.window import GroupWindow
+>>> from thalweg.plan.query.group_spec import AggregateColumn
+>>> from thalweg.plan.joins.window import GroupWindow
 >>> spec = GroupSpec("t", GroupWindow(10, 10), (), (AggregateColumn("count", None, pa.int64()),))
 >>> batches = [pa.record_batch({"t": times}) for times in ([1, 2], [12, 5], [9, 31])]
 >>> [batch.to_pylist() for batch in aggregate_batches(batches, spec)]
@@ -27,13 +27,13 @@ import pyarrow as pa
 
 from thalweg.errors import PlanError
 from thalweg.kernels.window_groups import WindowGroups
-from thalweg.plan.group_spec import GroupSpec
+from thalweg.plan.query.group_spec import GroupSpec
 from thalweg.runtime.local.operator import PORT, AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import in_rounds
 from thalweg.runtime.watermark import END, Watermarks
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local.virtual.clock import Clock
+    from thalweg.runtime.clock import Clock
 
 RESULT_ROWS = 32_768
 """The most rows of a batch of results."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -29,10 +29,11 @@ from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.filters.time_limit import TimeLimit
 from thalweg.runtime.filters.work_record import decode, encode
 from thalweg.runtime.local.operator import PORT, Operator
+from thalweg.runtime.receiver import Receiver
 from thalweg.runtime.settings import FilterSettings
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local.virtual.clock import Clock
+    from thalweg.runtime.clock import Clock
 
 MakeLoop = Callable[["Clock | None", np.random.Generator], FilterLoop[pa.RecordBatch]]
 
@@ -105,8 +106,7 @@ def filter_batches(
     plan: FilterPlan,
     settings: FilterSettings,
     batches: Iterable[pa.RecordBatch] | pa.Table | pa.RecordBatch,
-    run: str,
-    sink: Callable[[Record], None],
+    receiver: Receiver[Any],
     wanted: Wanted = Wanted.KEPT,
     column: str = ERRORS_COLUMN,
 ) -> Iterator[pa.RecordBatch]:
@@ -124,6 +124,7 @@ def filter_batches(
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
                 _refuse(batch)
+    run, sink = receiver.next_run(), receiver.sink(settings.events)
     return _filtered(plan, settings, batches, run, sink, wanted, column)
 
 

@@ -23,7 +23,7 @@ from thalweg.formatting import plural, time_span
 from thalweg.kernels.compiling import announced
 from thalweg.kernels.salt import NO_SALT, Salt
 from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_loop import make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns
@@ -34,11 +34,12 @@ from thalweg.runtime.joins.plan_watch import plan_watch
 from thalweg.runtime.local.operator import AfterMark, Operator, empty_batch
 from thalweg.runtime.local.rounds import Rounds, in_rounds
 from thalweg.runtime.local.row_windows import IN_SQL
+from thalweg.runtime.receiver import Receiver
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.watermark import BEGINNING, END
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local.virtual.clock import Clock
+    from thalweg.runtime.clock import Clock
 
 REPORT_EVERY_ROWS = 100_000
 """A pass reports to its sink about every this many rows; more often at the start."""
@@ -123,12 +124,11 @@ class Joining(Operator):
 
 @dataclass(frozen=True)
 class JoinPass:
-    """One pass of a join over data in this process: the join, the requested rows, and the sinks for its reports."""
+    """One pass of a join over data in this process: the join, the requested rows, and the receiver of its records."""
 
     plan: JoinPlan
     settings: JoinSettings
-    run: str
-    sink: Callable[[Record], None]
+    receiver: Receiver[Any]
     start: Callable[[JoinBinding], StartPlan]
     """Returns the plan that the join begins with, once the columns are known."""
     wanted: JoinRows = JoinRows.RESULTS
@@ -150,11 +150,17 @@ def join_batches(join_pass: JoinPass, streams: Mapping[str, ArrowSource]) -> Ite
         if join_pass.wanted is not JoinRows.RESULTS:
             _ = TaggedColumns(binding, join_pass.wanted).columns
     sources = {alias: _batches(alias, source) for alias, source in streams.items()}
-    return redacted(_joined(join_pass, sources, known), join_pass.settings.redact)
+    receiver, settings = join_pass.receiver, join_pass.settings
+    rows = _joined(join_pass, receiver.next_run(), receiver.sink(settings.events), sources, known)
+    return redacted(rows, settings.redact)
 
 
 def _joined(
-    join_pass: JoinPass, sources: dict[str, Iterator[pa.RecordBatch]], schemas: dict[str, pa.Schema]
+    join_pass: JoinPass,
+    run: str,
+    sink: Callable[[Record], None],
+    sources: dict[str, Iterator[pa.RecordBatch]],
+    schemas: dict[str, pa.Schema],
 ) -> Iterator[pa.RecordBatch]:
     plan, settings, rounds = join_pass.plan, join_pass.settings, join_pass.rounds
     waiting: dict[str, pa.RecordBatch] = {}
@@ -203,13 +209,13 @@ def _joined(
     lost = _LateRowCounts()
     unreported, report_at, some = 0, 1, False
 
-    origin = Origin(join_pass.run, "local", worker="local", policy=settings.policy_name)
+    origin = Origin(run, "local", worker="local", policy=settings.policy_name)
 
     def report(*, is_last: bool = False) -> None:
         taken = take_counters(operator.loop)
         plan = None if watch is None else watch.observe(operator.loop, observed(taken), is_last=is_last)
         for record in records_of(taken, origin, plan):
-            join_pass.sink(record)
+            sink(record)
 
     for alias in sources:
         if alias not in waiting:

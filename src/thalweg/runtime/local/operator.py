@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local.virtual.clock import Clock
+    from thalweg.runtime.clock import Clock
 
 PORT = "in"
 """The name of the port of an operator that has only one."""
@@ -78,7 +78,7 @@ class Operator(ABC):
         Examples
         --------
         >>> import numpy as np, pyarrow as pa, thalweg as tw
-        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> from thalweg.simulation import Selection, VirtualClock
         >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
         >>> columns = pa.schema([("n", pa.int64())])
         >>> made = small.set_up({"in": columns}, VirtualClock(), np.random.default_rng(0))
@@ -105,7 +105,7 @@ class Operator(ABC):
         Examples
         --------
         >>> import numpy as np, pyarrow as pa, thalweg as tw
-        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> from thalweg.simulation import Selection, VirtualClock
         >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
         >>> columns = pa.schema([("n", pa.int64())])
         >>> made = small.set_up({"in": columns}, VirtualClock(), np.random.default_rng(0))
@@ -131,7 +131,7 @@ class Operator(ABC):
         Examples
         --------
         >>> import numpy as np, pyarrow as pa, thalweg as tw
-        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> from thalweg.simulation import Selection, VirtualClock
         >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
         >>> small.mark("in", 5).mark
         5
@@ -157,7 +157,7 @@ class Operator(ABC):
         Examples
         --------
         >>> import numpy as np, pyarrow as pa, thalweg as tw
-        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> from thalweg.simulation import Selection, VirtualClock
         >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
         >>> [delivery.mark for delivery in small.entering("in", None, 5)]
         [5]
@@ -174,7 +174,7 @@ class Operator(ABC):
         Examples
         --------
         >>> import numpy as np, pyarrow as pa, thalweg as tw
-        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> from thalweg.simulation import Selection, VirtualClock
         >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
         >>> small.windows()
         (0, 0)
@@ -191,7 +191,7 @@ class Operator(ABC):
         Examples
         --------
         >>> import numpy as np, pyarrow as pa, thalweg as tw
-        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> from thalweg.simulation import Selection, VirtualClock
         >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
         >>> small.late()
         0
@@ -209,7 +209,7 @@ class Operator(ABC):
         Examples
         --------
         >>> import numpy as np, pyarrow as pa, thalweg as tw
-        >>> from thalweg.runtime.local.virtual import Selection, VirtualClock
+        >>> from thalweg.simulation import Selection, VirtualClock
         >>> small = Selection("small", "numbers", tw.predicate(lambda n: n < 3, "n", name="below_3"))
         >>> columns = pa.schema([("n", pa.int64())])
         >>> made = small.set_up({"in": columns}, VirtualClock(), np.random.default_rng(0))

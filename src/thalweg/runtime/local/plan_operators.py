@@ -16,10 +16,11 @@ import pyarrow as pa
 from thalweg.errors import ExpressionError, PlanError
 from thalweg.kernels.columns import plain, plain_schema
 from thalweg.kernels.expressions import Evaluation
-from thalweg.plan.expression import Bound, Expression, Ref, text_of
-from thalweg.plan.filter_plan import FilterPlan
-from thalweg.plan.group_spec import grouped_columns, key_name, result_name
-from thalweg.plan.nodes import (
+from thalweg.plan.expressions.expression import Bound, Expression, Ref, text_of
+from thalweg.plan.filters.filter_plan import FilterPlan
+from thalweg.plan.joins.window import TICK_NS
+from thalweg.plan.query.group_spec import grouped_columns, key_name, result_name
+from thalweg.plan.query.nodes import (
     Aggregate,
     Compute,
     Fail,
@@ -34,10 +35,9 @@ from thalweg.plan.nodes import (
     subject,
     walk,
 )
-from thalweg.plan.query import time_type
-from thalweg.plan.query_plan import Branch, QueryPlan
-from thalweg.plan.relation import UserFunction
-from thalweg.plan.window import TICK_NS
+from thalweg.plan.query.query import time_type
+from thalweg.plan.query.query_plan import Branch, QueryPlan
+from thalweg.plan.query.relation import UserFunction
 from thalweg.runtime.filters.outcome import Wanted, WantedRows, passing, refuse_failed
 from thalweg.runtime.local.aggregates import GroupingOperator
 from thalweg.runtime.local.filters import Filtering
@@ -47,7 +47,7 @@ from thalweg.runtime.local.joins import MakeLoop as MakeJoinLoop
 from thalweg.runtime.local.operator import PORT, Operator
 
 if TYPE_CHECKING:
-    from thalweg.runtime.local.virtual.clock import Clock
+    from thalweg.runtime.clock import Clock
 
 Columns = tuple[tuple[str, Expression], ...]
 
@@ -98,8 +98,8 @@ def name_of(node: Node) -> str:
     """Return the name of a node's operator. For a scan it is not just the alias, because the alias of a source may be
     the name of its stream, which sends the rows.
 
-    >>> from thalweg.plan.query import QuerySource
-    >>> from thalweg.plan.relation import Relation
+    >>> from thalweg.plan.query.query import QuerySource
+    >>> from thalweg.plan.query.relation import Relation
     >>> scan = Scan(QuerySource("s", Relation("stock", pa.schema({"price": pa.int64()}))))
     >>> name_of(scan), name_of(Filter(scan, ()))
     ('scan of s', 'filter of s')

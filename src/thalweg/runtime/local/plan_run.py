@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from thalweg.errors import warn_user
 from thalweg.formatting import time_span
-from thalweg.plan.join_plan import end_of, is_timeless, last_rows, no_time
-from thalweg.plan.join_select import LOST
-from thalweg.plan.nodes import (
+from thalweg.plan.joins.join_plan import end_of, is_timeless, last_rows, no_time
+from thalweg.plan.joins.select import LOST
+from thalweg.plan.joins.window import TICK_NS
+from thalweg.plan.query.nodes import (
     Aggregate,
     Compute,
     Fail,
@@ -29,11 +30,10 @@ from thalweg.plan.nodes import (
     subject,
     walk,
 )
-from thalweg.plan.query import time_type
-from thalweg.plan.query_plan import Branch, QueryPlan
-from thalweg.plan.relation import UserFunction
-from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
-from thalweg.plan.window import TICK_NS
+from thalweg.plan.query.query import time_type
+from thalweg.plan.query.query_plan import Branch, QueryPlan
+from thalweg.plan.query.relation import UserFunction
+from thalweg.plan.query.rows_left_out import failed_columns, late_column, late_schema
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, ERRORS_TYPE, Wanted, failing
 from thalweg.runtime.local.aggregates import GroupCounts, GroupingOperator, grouped_batches
 from thalweg.runtime.local.joins import WORTH_A_WARNING

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.plan.window import TICK_NS
+from thalweg.plan.joins.window import TICK_NS
 
 ROUND_ROWS = 10_000
 """The most rows of a round, so that state can expire while a large batch is read."""

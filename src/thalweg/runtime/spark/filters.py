@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,15 +23,17 @@ from thalweg.errors import PlanError
 from thalweg.events import Record
 from thalweg.plan import FilterPlan
 from thalweg.runtime.filters.native_order import NativeOrder
-from thalweg.runtime.filters.outcome import Wanted, WantedRows
+from thalweg.runtime.filters.outcome import Wanted, WantedRows, check_wanted
 from thalweg.runtime.filters.recalled_order import recalled
 from thalweg.runtime.filters.work_record import decode
+from thalweg.runtime.receiver import Receiver
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark import verdict_column
+from thalweg.runtime.spark.call_mark import deaths, sentence
 from thalweg.runtime.spark.host_file import forget_at_exit
 from thalweg.runtime.spark.joins.arrow_schema import arrow_type, unsupported
 from thalweg.runtime.spark.native import filter_natively
-from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
+from thalweg.runtime.spark.observed_work import with_observed_work
 from thalweg.runtime.spark.pickled_plan import PickledPlan, policy_digest
 from thalweg.runtime.spark.stream_watch import WorkSink
 from thalweg.runtime.spark.task_name import last_attempts
@@ -49,12 +52,13 @@ def attach(
     df: DataFrame,
     plan: FilterPlan,
     settings: FilterSettings,
-    filters: str,
-    sink: Callable[[Record], None],
-    native: NativeOrder,
+    receiver: Receiver[Any],
     wanted_rows: WantedRows = WantedRows(),  # noqa: B008 - frozen
-) -> tuple[DataFrame, ObservationFetch | None]:
-    """Return the filtered DataFrame and, for a batch DataFrame, the fetch of what its first action observed."""
+    native: NativeOrder | None = None,
+) -> DataFrame:
+    """Return the filtered DataFrame. `native`: what was learned about the order of native predicates, if anything."""
+    check_wanted(wanted_rows.wanted, settings, wanted_rows.errors_column, df.columns)
+    sink = receiver.sink(settings.events)
     names = plan.columns_in(df.columns)
     _refuse_uncarried(names, df.schema)
     _refuse_classifiers(plan, df.schema)
@@ -66,15 +70,18 @@ def attach(
     wanted, errors_column = wanted_rows.wanted, wanted_rows.errors_column
     tagged = wanted is not Wanted.KEPT
     if plan.native:
+        native = NativeOrder(plan.native) if native is None else native
+        receiver.before_report.add(native.settle)
         df, fetch, report_natives = filter_natively(df, plan, settings, native, identity, sink)
         if not plan.predicates:  # no row is sent to Python
+            receiver.expect(fetch)
             if fetch is None:
                 report_natives(f"{'stream' if df.isStreaming else 'batch'} {identity[:8]}", None)
             if tagged:  # and no row fails
                 df = df.withColumn(errors_column, F.lit(None).cast(verdict_column.ERRORS_TYPE))
-            return df if wanted is not Wanted.FAILED else df.filter(F.lit(False)), fetch
+            return df if wanted is not Wanted.FAILED else df.filter(F.lit(False))
     warn_of_another_python(df)
-    task = _chain_task(df, plan, settings, filters, identity, wanted)
+    task = _chain_task(df, plan, settings, receiver, identity, wanted)
 
     def filter_chain(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         return run_task(task, columns)
@@ -99,10 +106,11 @@ def attach(
 
     unasked = settings.events is not None
     observed, fetch = with_observed_work(evaluated, metric, work, report, identity, unasked=unasked)
+    receiver.expect(fetch)
     out = observed.filter(verdict_column.wanted(F.col(flag), tagged))
     if tagged:
         out = out.withColumn(errors_column, verdict_column.errors(F.col(flag)))
-    return out.drop(flag), fetch
+    return out.drop(flag)
 
 
 @dataclass(frozen=True)
@@ -128,16 +136,15 @@ def in_tasks(
     schema: types.StructType,
     plan: FilterPlan,
     settings: FilterSettings,
-    filters: str,
-    sink: Callable[[Record], None],
+    receiver: Receiver[Any],
 ) -> ChainInTask:
     """Return a chain for the tasks of an operator that reads streams such as `df`, and whose rows have these columns.
     No predicate is native."""
     assert not plan.native, "rows have not reached the JVM"
     columns = plan.columns_in(schema.names)
     _refuse_classifiers(plan, schema)
-    task = _chain_task(df, plan, settings, filters, uuid.uuid4().hex, Wanted.KEPT)
-    return ChainInTask(task, tuple(columns), _reporter(plan, settings, sink))
+    task = _chain_task(df, plan, settings, receiver, uuid.uuid4().hex, Wanted.KEPT)
+    return ChainInTask(task, tuple(columns), _reporter(plan, settings, receiver.sink(settings.events)))
 
 
 def _refuse_uncarried(names: Iterable[str], schema: types.StructType) -> None:
@@ -153,13 +160,14 @@ def _refuse_classifiers(plan: FilterPlan, schema: types.StructType) -> None:
 
 
 def _chain_task(
-    df: DataFrame, plan: FilterPlan, settings: FilterSettings, filters: str, identity: str, wanted: Wanted
+    df: DataFrame, plan: FilterPlan, settings: FilterSettings, receiver: Receiver[Any], identity: str, wanted: Wanted
 ) -> ChainTask:
-    application = application_of(df)
+    application = df.sparkSession.conf.get("spark.app.id", None) or "application"
     forget_at_exit(application)
+    receiver.deaths[application] = partial(_deaths, application, receiver.identity, plan.pipeline.names)
     earlier = None if settings.events is None else recalled(settings.events, plan.pipeline)
     return ChainTask(
-        PickledPlan.of(plan), settings, filters, identity, application, df.isStreaming, wanted, _attempts(df),
+        PickledPlan.of(plan), settings, receiver.identity, identity, application, df.isStreaming, wanted, _attempts(df),
         policy_digest(settings), earlier,
     )  # fmt: skip
 
@@ -178,9 +186,9 @@ def _reporter(plan: FilterPlan, settings: FilterSettings, sink: Callable[[Record
     return report
 
 
-def application_of(df: DataFrame) -> str:
-    """Return the name under which the workers of an application store files on a host."""
-    return df.sparkSession.conf.get("spark.app.id", None) or "application"
+def _deaths(application: str, filters: str, names: tuple[str, ...]) -> list[str]:
+    """Return sentences about the workers of an application that ended inside a predicate."""
+    return [sentence(death, names) for death in deaths(application, filters)]
 
 
 def _attempts(df: DataFrame) -> int:

@@ -23,7 +23,7 @@ from thalweg.adapt import ProfileSettings
 from thalweg.errors import PlanError
 from thalweg.events import Origin, Record
 from thalweg.plan import FilterPlan, NativePlan, NativePredicate
-from thalweg.plan.expression_kind import UNKNOWN, kinds_of
+from thalweg.plan.filters.expression_kind import UNKNOWN, kinds_of
 from thalweg.runtime.filters.native_order import NativeOrder
 from thalweg.runtime.settings import FilterSettings
 from thalweg.runtime.spark.guarded import all_true, kept_whole

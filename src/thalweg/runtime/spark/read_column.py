@@ -3,8 +3,8 @@
 A Column of classic Spark or of Connect prints itself as nested functions, `>(size, 1024)`. Classic Spark quotes
 literals, Connect does not; here both give the same text, so that names and fingerprints do not depend on how Spark is
 reached. The functions are read from the tree that a Column is, never from its text: in text, a column named `rlike(` or
-`it's` looks like a call or the end of a literal. Only `F.expr` has nothing but text (`plan/native_uses.py` reads it).
-pyspark is not imported.
+`it's` looks like a call or the end of a literal. Only `F.expr` has nothing but text, which
+`plan/filters/native_uses.py` reads. pyspark is not imported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from thalweg.plan.native_uses import SYNONYMS, UNKNOWN_PART, Argument, Use, uses_in
+from thalweg.plan.filters.native_uses import SYNONYMS, UNKNOWN_PART, Argument, Use, uses_in
 
 MOST_NAME = 48
 """The maximum length of a name that is made from an expression."""

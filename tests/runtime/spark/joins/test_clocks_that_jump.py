@@ -17,8 +17,8 @@ from tests.runtime.joins.start_plans import start_knowing_nothing
 from tests.runtime.spark.joins.streams import BEGIN_US, files, ids, results, rows, streaming
 from tests.runtime.spark.waiting import wait_until
 from thalweg.events import BatchTimed
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_packing import Packing
 from thalweg.runtime.joins.join_settings import JoinSettings

@@ -211,7 +211,5 @@ def test_a_stream_that_stops_is_let_go_only_when_asked(spark: SparkSession, tmp_
 
 
 def _counted(join: tw.Join, name: str) -> dict[str, int]:
-    sections = join.report().sections
-    return {
-        alias: sum(getattr(s.streams[alias].stream, name) for s in sections if alias in s.streams) for alias in "ab"
-    }
+    streams = [section["streams"] for section in join.report().to_dict()["sections"]]
+    return {alias: sum(each[alias][name] for each in streams if alias in each) for alias in "ab"}

@@ -155,7 +155,7 @@ def test_finished_data_with_and_without_kept_sub_joins(spark: SparkSession, tmp_
         join = joined(classify_by=["a.sector", "c.k"], plan=plan, events=events)
         assert ids(join(**frames).toArrow()) == expected(data)
         join.report()  # what has arrived is written, too
-    assert {record.stream for record in routed(events)} >= {"a"}
+    assert {record.alias for record in routed(events)} >= {"a"}
 
 
 def test_rows_that_do_not_probe_cannot_be_classified(spark: SparkSession, tmp_path: Path) -> None:

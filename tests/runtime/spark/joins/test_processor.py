@@ -11,8 +11,8 @@ from pyspark import cloudpickle
 
 import thalweg as tw
 from tests.runtime.joins.start_plans import start_knowing_nothing
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.spark.joins.processor import JoinProcessor

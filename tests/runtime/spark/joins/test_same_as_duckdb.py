@@ -21,7 +21,7 @@ from tests.runtime.joins.oracle import expected_ids
 from tests.runtime.spark.joins.generated import cases_for_spark, cut_into_files
 from tests.runtime.spark.joins.streams import BEGIN_US, UTC, Files, frame, results, run, streaming
 from tests.runtime.spark.waiting import wait_until
-from thalweg.plan.join_shape import to_text
+from thalweg.plan.joins.shape import to_text
 from thalweg.report.join_section import JoinSection
 
 SEEDS = st.integers(0, 2**32)

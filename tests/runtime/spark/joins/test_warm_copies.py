@@ -15,8 +15,8 @@ import thalweg as tw
 from tests.runtime.joins.dict_chunks import DictChunks
 from tests.runtime.joins.start_plans import start_knowing_nothing
 from thalweg.errors import CheckpointError
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_packing import Packing
 from thalweg.runtime.joins.join_settings import JoinSettings

@@ -21,8 +21,8 @@ from tests.kernels.generated_aggregates import Case, cases
 from tests.long_run import examples
 from tests.runtime.spark.joins.streams import BEGIN_US, NTZ, UTC, Files, frame, results, run, streaming
 from thalweg.errors import PlanError
-from thalweg.plan.group_spec import AggregateColumn, GroupSpec
-from thalweg.plan.window import GroupWindow
+from thalweg.plan.joins.window import GroupWindow
+from thalweg.plan.query.group_spec import AggregateColumn, GroupSpec
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark
 from thalweg.runtime.spark.sql.aggregates import aggregate
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import thalweg as tw
 from tests.runtime.spark.sql.three_streams import BY_K, BY_M, CHAIN, RATES, ThreeStreams
-from thalweg.plan.nodes import WindowJoin, walk
+from thalweg.plan.query.nodes import WindowJoin, walk
 
 OTHER_ORDER: dict[str, Any] = {
     name: {"statistics": {**RATES[name]["statistics"], "distinct": {"k": values, "m": values}}}

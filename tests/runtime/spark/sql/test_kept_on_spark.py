@@ -13,7 +13,7 @@ from tests.runtime.spark.joins.streams import frame
 from tests.runtime.spark.sql.test_identities import Restarted
 from tests.runtime.spark.sql.three_streams import CHAIN, ThreeStreams
 from thalweg.optimizer.joins.start_plan import start_of
-from thalweg.plan.nodes import WindowJoin
+from thalweg.plan.query.nodes import WindowJoin
 from thalweg.runtime.spark.joins import attach
 from thalweg.runtime.spark.joins.task import JoinTask
 

@@ -9,8 +9,8 @@ import pytest
 
 from thalweg.errors import PlanError, SqlError
 from thalweg.optimizer import optimize
-from thalweg.plan.query_plan import QueryPlan
-from thalweg.plan.relation import Catalog, Relation
+from thalweg.plan.query.query_plan import QueryPlan
+from thalweg.plan.query.relation import Catalog, Relation
 from thalweg.plan.sql.analysis import read_query
 from thalweg.runtime.spark.sql.requirements import demand
 from thalweg.stats import NOTHING_KNOWN

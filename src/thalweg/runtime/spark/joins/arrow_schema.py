@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StringType, StructField
 
 from thalweg.errors import PlanError
-from thalweg.plan.join_plan import JoinPlan
+from thalweg.plan.joins.join_plan import JoinPlan
 from thalweg.runtime.joins.join_binding import columns_read
 
 _ZONE = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}

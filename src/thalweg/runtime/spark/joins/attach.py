@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -19,23 +20,23 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from thalweg.errors import PlanError, nearest
-from thalweg.events import Record
 from thalweg.formatting import byte_size, plural
 from thalweg.kernels.compiling import announce, is_compiled
 from thalweg.kernels.salt import Salt
 from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.optimizer.spread_rows import IN_WINDOWS, rows_held
-from thalweg.plan.join_plan import JoinPlan
-from thalweg.plan.join_select import EVENT_TIME
-from thalweg.plan.limits import Limits
-from thalweg.plan.partitioning import Partitioning
-from thalweg.plan.window import length_of
+from thalweg.optimizer.rules.spread_rows import IN_WINDOWS, rows_held
+from thalweg.plan.joins.join_plan import JoinPlan
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.partitioning import Partitioning
+from thalweg.plan.joins.select import EVENT_TIME
+from thalweg.plan.joins.window import length_of
 from thalweg.runtime.joins.join_binding import JoinBinding, warn_of_tables_with_times
 from thalweg.runtime.joins.join_outcome import JoinRows
 from thalweg.runtime.joins.join_packing import DAY_US, NOW, Packing, unpacked
 from thalweg.runtime.joins.join_record import decode
 from thalweg.runtime.joins.join_settings import JoinSettings
 from thalweg.runtime.limits import limits_of, master_of, partitions_of
+from thalweg.runtime.receiver import Receiver
 from thalweg.runtime.redaction import redacted
 from thalweg.runtime.spark.joins.arrow_schema import arrow_schema, refuse_uncarried
 from thalweg.runtime.spark.joins.bucket_ids import bucket_ids
@@ -46,7 +47,7 @@ from thalweg.runtime.spark.joins.requirements import demand
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_packed_watermark
 from thalweg.runtime.spark.joins.task import WORK, JoinTask
 from thalweg.runtime.spark.joins.task_sink import BYTES, FILE, ROWS, SinkFor
-from thalweg.runtime.spark.observed_work import ObservationFetch, with_observed_work
+from thalweg.runtime.spark.observed_work import with_observed_work
 from thalweg.runtime.spark.pickled_plan import policy_digest
 from thalweg.runtime.spark.task_name import last_attempts
 from thalweg.runtime.spark.worker_heap import settle
@@ -115,13 +116,13 @@ def attach(
     start: StartPlan,
     settings: JoinSettings,
     frames: Mapping[str, DataFrame],
-    sink: Callable[[Record], None],
+    receiver: Receiver[Any],
     wanted: JoinRows = JoinRows.RESULTS,
     sink_for: SinkFor | None = None,
-) -> tuple[DataFrame, ObservationFetch | None]:
-    """Return the joined DataFrame and, if it is finished, the fetch of what its first action observed. `start`: the
-    plan that the join begins with. `sink_for`: returns where tasks write the results, which have these columns; then
-    the rows of the DataFrame are the files."""
+) -> DataFrame:
+    """Return the joined DataFrame. `start`: the plan that the join begins with. `sink_for`: returns where tasks write
+    the results, which have these columns; then the rows of the DataFrame are the files."""
+    sink = receiver.sink(settings.events)
     policy_digest(settings)  # refuses a class that cannot be pickled
     binding = layout.binding
     plan = binding.plan
@@ -186,8 +187,9 @@ def attach(
         spread = together.repartition(len(layout.buckets), "bucket").sortWithinPartitions("bucket", "first")
         joined = spread.mapInArrow(acknowledged(partial(join_finished, task)), columns)
     observed, fetch = with_observed_work(joined, metric, work, report, identity, unasked=settings.events is not None)
+    receiver.expect(fetch)
     rows = observed.filter(F.col(WORK).isNull()).drop(WORK)
-    return rows if sink_for is None else rows.observe(WRITTEN, *_counted_files()), fetch
+    return rows if sink_for is None else rows.observe(WRITTEN, *_counted_files())
 
 
 def _counted_files() -> list[Column]:

@@ -15,8 +15,8 @@ from thalweg.cost.plan_chart import PlanChart
 from thalweg.events import PlanObserved
 from thalweg.kernels.window_store import WindowStore
 from thalweg.optimizer.joins.start_plan import StartPlan
-from thalweg.plan.limits import Limits
-from thalweg.plan.partitioning import Partitioning
+from thalweg.plan.joins.limits import Limits
+from thalweg.plan.joins.partitioning import Partitioning
 from thalweg.runtime.joins.join_binding import JoinBinding
 from thalweg.runtime.joins.join_loop import JoinLoop, make_join_loop
 from thalweg.runtime.joins.join_outcome import JoinRows, TaggedColumns

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError, warn_user
 from thalweg.formatting import plural
-from thalweg.plan.window import length_of
+from thalweg.plan.joins.window import length_of
 from thalweg.runtime.checkpoint_parts import RESULTS, SINK, Results, Sink
 from thalweg.runtime.joins.join_state import refuse_another_join
 from thalweg.runtime.sink.batch_commit import BatchCommit, withdraw_interrupted

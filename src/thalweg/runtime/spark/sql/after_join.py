@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from thalweg.kernels.expressions import Evaluation
-from thalweg.plan.expression import Bound, Expression, Ref
-from thalweg.plan.nodes import Aggregate, Fail, Filter, TableJoin, WindowJoin, column_of, join_of, subject, walk
-from thalweg.plan.query_plan import QueryPlan
-from thalweg.plan.relation import UserFunction
+from thalweg.plan.expressions.expression import Bound, Expression, Ref
+from thalweg.plan.query.nodes import Aggregate, Fail, Filter, TableJoin, WindowJoin, column_of, join_of, subject, walk
+from thalweg.plan.query.query_plan import QueryPlan
+from thalweg.plan.query.relation import UserFunction
 from thalweg.runtime.filters.outcome import Wanted, passing, refuse_failed, rows_and_errors
 from thalweg.runtime.spark.sql.columns import column
 from thalweg.runtime.spark.worker import ChainRun, ChainTask, chain_run

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, IntegralType, TimestampNTZType, TimestampType
 
 from thalweg.errors import PlanError, nearest
-from thalweg.plan.group_spec import AggregateColumn, GroupSpec, key_name, result_name
-from thalweg.plan.query import WINDOW_END, WINDOW_START
+from thalweg.plan.query.group_spec import AggregateColumn, GroupSpec, key_name, result_name
+from thalweg.plan.query.query import WINDOW_END, WINDOW_START
 from thalweg.runtime.spark.joins.stream_watermarks import quoted
 from thalweg.runtime.spark.sql.columns import spark_type
 from thalweg.runtime.spark.sql.requirements import no_distinct

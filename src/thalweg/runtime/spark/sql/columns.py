@@ -39,9 +39,9 @@ from pyspark.sql.types import (
 )
 
 from thalweg.kernels.expressions import Evaluation
-from thalweg.plan.expression import Bound, Call, Expression, Ref, Value, refs, user_functions
-from thalweg.plan.functions import can_raise
-from thalweg.plan.relation import UserFunction
+from thalweg.plan.expressions.expression import Bound, Call, Expression, Ref, Value, refs, user_functions
+from thalweg.plan.expressions.functions import can_raise
+from thalweg.plan.query.relation import UserFunction
 from thalweg.runtime.redaction import called
 from thalweg.runtime.spark.guarded import all_of, any_of, kept_whole
 from thalweg.runtime.spark.joins.stream_watermarks import quoted

@@ -13,11 +13,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from thalweg.errors import PlanError
-from thalweg.plan.expression import Expression, Ref
-from thalweg.plan.functions import can_raise
-from thalweg.plan.group_spec import grouped_columns
-from thalweg.plan.join_select import LOST
-from thalweg.plan.nodes import (
+from thalweg.plan.expressions.expression import Expression, Ref
+from thalweg.plan.expressions.functions import can_raise
+from thalweg.plan.joins.select import LOST
+from thalweg.plan.query.group_spec import grouped_columns
+from thalweg.plan.query.nodes import (
     Aggregate,
     Compute,
     Fail,
@@ -32,10 +32,10 @@ from thalweg.plan.nodes import (
     sources_of,
     subject,
 )
-from thalweg.plan.query import Condition
-from thalweg.plan.query_plan import Branch, QueryPlan
-from thalweg.plan.relation import UserFunction
-from thalweg.plan.rows_left_out import failed_columns, late_column, late_schema
+from thalweg.plan.query.query import Condition
+from thalweg.plan.query.query_plan import Branch, QueryPlan
+from thalweg.plan.query.relation import UserFunction
+from thalweg.plan.query.rows_left_out import failed_columns, late_column, late_schema
 from thalweg.runtime.filters.outcome import ERRORS_COLUMN, Wanted
 from thalweg.runtime.spark.joins.stream_watermarks import has_watermark, quoted, with_watermark
 from thalweg.runtime.spark.joins.task_sink import SinkFor

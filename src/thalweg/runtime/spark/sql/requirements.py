@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from thalweg.errors import PlanError
-from thalweg.plan.expression import Call, Expression, Ref, text_of, walk
-from thalweg.plan.query_plan import QueryPlan
+from thalweg.plan.expressions.expression import Call, Expression, Ref, text_of, walk
+from thalweg.plan.query.query_plan import QueryPlan
 from thalweg.plan.sql.source_text import SourceText
 from thalweg.runtime.spark.joins.arrow_schema import has_collation
 

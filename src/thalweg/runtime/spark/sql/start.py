@@ -11,14 +11,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from thalweg.errors import PlanError
-from thalweg.optimizer.choose_kept import choose_kept
-from thalweg.optimizer.choose_order import with_order
 from thalweg.optimizer.joins.start_plan import start_of
-from thalweg.optimizer.trigger_interval import interval_to_try, shortest_interval
-from thalweg.plan.nodes import SpreadBy, WindowJoin
-from thalweg.plan.plan_state import PlanState
-from thalweg.plan.query import Query
-from thalweg.plan.query_plan import FilterPlaces, QueryPlan
+from thalweg.optimizer.rules.choose_kept import choose_kept
+from thalweg.optimizer.rules.choose_order import with_order
+from thalweg.optimizer.trigger_interval import choose_interval
+from thalweg.plan.query.nodes import SpreadBy, WindowJoin
+from thalweg.plan.query.plan_state import PlanState
+from thalweg.plan.query.query import Query
+from thalweg.plan.query.query_plan import FilterPlaces, QueryPlan
 from thalweg.runtime.checkpoint_parts import QUESTION, STATE, Question, StoredPlan, refuse_another_plan
 from thalweg.runtime.sink.given_folder import given_folder
 from thalweg.runtime.spark.checkpoint import Checkpoint
@@ -186,10 +186,7 @@ def automatic_trigger(times: BatchTimes, busy: float) -> dict[str, str] | None:
     """Return the trigger with the shortest interval in which a query is not busier than it may be, or a longer one than
     so far if it seems that there is none but that is not known well; None, which is Spark's default, if nothing is
     known or if there is none."""
-    certain, rate = times.certain(), times.rate
-    if certain is None or rate is None:
-        return None
-    interval = interval_to_try(*certain, rate, times.mean_rows, busy) or shortest_interval(*certain, rate, busy)
+    interval = choose_interval(times, busy).seconds
     return None if interval is None else {"processingTime": f"{round(interval * 1000)} milliseconds"}
 
 

@@ -8,10 +8,10 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from thalweg.plan.expression import Expression, refs
-from thalweg.plan.functions import can_raise
-from thalweg.plan.nodes import TableJoin, column_of
-from thalweg.plan.query_plan import Branch
+from thalweg.plan.expressions.expression import Expression, refs
+from thalweg.plan.expressions.functions import can_raise
+from thalweg.plan.query.nodes import TableJoin, column_of
+from thalweg.plan.query.query_plan import Branch
 from thalweg.runtime.spark.joins.stream_watermarks import quoted
 from thalweg.runtime.spark.sql.columns import built_in
 

@@ -1,0 +1,1 @@
+"""Policies that do what other engines and papers do, to compare with."""
