@@ -19,7 +19,7 @@ from thalweg.adapt import POLICIES, Policy, Verdict, make_policy, policy_name, s
 from thalweg.adapt.auto import Auto
 from thalweg.adapt.mesh import MeshPolicy
 from thalweg.adapt.policy import Trial
-from thalweg.events import read
+from thalweg.events import Observed, VerdictGiven, read
 from thalweg.plan import Pipeline
 from thalweg.report.kept_order_reason import derived
 from thalweg.runtime.settings import FilterSettings, unknown_settings
@@ -52,7 +52,8 @@ def test_filters_run_with_it_and_report_its_name(tmp_path: Path) -> None:
     assert section.switches[0].reason.startswith("it is the turn of ")
     assert section.standing == "it waits"
     assert "policy forward" in str(keep.report())
-    assert {record.policy for record in read(path) if hasattr(record, "policy")} == {"forward"}
+    decided = [record for record in read(path) if isinstance(record, Observed | VerdictGiven)]
+    assert {record.origin.policy for record in decided} == {"forward"}
     again = tw.filters(*chain(), policy=Forward, events=path, seed=1)  # begins where the first run ended
     assert [x for batch in again.over(ROWS) for x in batch.column("x").to_pylist()] == KEPT
 
