@@ -16,7 +16,7 @@ from tests.runtime.spark.deployments.one_query import SCHEMA, chain, ids, sessio
 
 def main(folder: Path, *settings: str) -> None:
     spark = session("local[2]", dict(setting.split("=", 1) for setting in settings))
-    keep = chain(str(folder / "places"), policy="local-swaps", events=folder / "events.jsonl")
+    keep = chain(str(folder / "places"), policy="local-swaps(p=0.3, profile_window=30)", events=folder / "events.jsonl")
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     sink = stream.transform(keep).writeStream.option("checkpointLocation", str(folder / "checkpoint"))
     query = sink.option("path", str(folder / "out")).trigger(availableNow=True).start()
