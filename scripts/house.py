@@ -83,7 +83,7 @@ def most_parameters() -> int:
 
 # Limits only fall: lower them with every change that makes a figure smaller. A new capability may raise those of lines,
 # code and files, with its reason here. The longest walks are limited by bench/walk.py. The first is above its first
-# value of 149,800 because of the goldens of printed texts, and tests of counters, policies' texts and checkpoints.
+# value of 149,610 because of the goldens of printed texts, and tests of counters, policies' texts and checkpoints.
 FIGURES: dict[Figure, Callable[[], float]] = {
     Figure("lines of Python in src, tests, bench and scripts", 151_500, 146_200): lines_of_all,
     Figure("lines of code in src", 39_300, 38_350): code_of_src,
